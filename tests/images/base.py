@@ -101,6 +101,9 @@ def configure(target):
     for name, text in TEXTS.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_text(text)
+    for name in debian.MERGED:
+        if not (target / name).is_symlink():
+            (target / name).symlink_to(f"usr/{name}")
     (target / "var/run").symlink_to("../run")
     (target / "usr/bin/awk").symlink_to("mawk")
     (target / "etc/shadow").chmod(0o640)
