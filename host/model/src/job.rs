@@ -1,0 +1,380 @@
+//! `ValidJob`: a job that cannot be wrong. Parsing applies the defaults and the rules of the MPI Operator, in
+//! its order and words; behind it nothing looks at the raw object again.
+
+mod annotations;
+mod claims;
+mod quantity;
+mod view;
+pub mod violation;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub use self::annotations::{DEFAULT_GATE_TIMEOUT, Wishes};
+use self::violation::FieldError;
+use crate::{
+    api::{
+        MpiJob,
+        mpijob::{JobStatus, ReplicaSpec, RunPolicy, SchedulingPolicy},
+        wire,
+    },
+    names::{self, Names},
+    seen::{Uid, Version},
+};
+
+/// What parsing made of a raw job.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// To be worked on.
+    Valid(Box<ValidJob>),
+    /// The user has to change something: condition and event, no retries.
+    Invalid(Vec<FieldError>),
+    /// Being deleted, or managed by another controller: not to be touched, not even its status.
+    NotOurs,
+}
+
+/// When the launcher Job is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LauncherCreation {
+    /// With the workers.
+    AtStartup,
+    /// Once all workers are Ready. Any value but `AtStartup` means this, as in the MPI Operator.
+    WaitForWorkersReady,
+}
+
+/// Which pods are removed when a job ends or is suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CleanPodPolicy {
+    /// None: workers keep running.
+    None,
+    /// Those that are Running or Pending.
+    Running,
+    /// All.
+    All,
+}
+
+/// `restartPolicy` of a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Kubernetes' own names")]
+pub enum RestartPolicy {
+    Never,
+    OnFailure,
+}
+
+impl RestartPolicy {
+    /// As it stands in a pod's spec.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "Never",
+            Self::OnFailure => "OnFailure",
+        }
+    }
+}
+
+/// One role's pods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replica {
+    /// 1 for the launcher, at least 1 for workers.
+    pub replicas: u32,
+    /// `PodTemplateSpec` with at least one container, otherwise as the user wrote it.
+    pub template: Value,
+    /// Replaces the template's.
+    pub restart_policy: RestartPolicy,
+}
+
+impl Replica {
+    /// `template.spec`.
+    pub fn pod_spec(&self) -> &Value {
+        at(&self.template, "/spec")
+    }
+
+    /// The main container: the first one.
+    pub fn container(&self) -> &Value {
+        at(&self.template, "/spec/containers/0")
+    }
+
+    /// The template asks for the node's network.
+    pub fn host_network(&self) -> bool {
+        at(self.pod_spec(), "/hostNetwork") == &Value::Bool(true)
+    }
+}
+
+/// A job that cannot be wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidJob {
+    /// All names that belong to it.
+    pub names: Names,
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub version: Version,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Ranks on each host.
+    pub slots: u32,
+    /// `spec.mpiImplementation`; whether a plugin serves it is not decided here.
+    pub implementation: String,
+    /// The launcher is a rank host too.
+    pub launcher_runs_ranks: bool,
+    /// Where the key pair is mounted.
+    pub ssh_mount_path: String,
+    /// When the launcher Job is created.
+    pub launcher_creation: LauncherCreation,
+    /// Runs `mpirun`.
+    pub launcher: Replica,
+    /// Absent: the launcher runs alone.
+    pub worker: Option<Replica>,
+    /// What is removed at the end.
+    pub clean_pod_policy: CleanPodPolicy,
+    /// Copied to the launcher Job.
+    pub ttl_seconds_after_finished: Option<u32>,
+    /// Copied to the launcher Job.
+    pub active_deadline_seconds: Option<u64>,
+    /// Copied to the launcher Job.
+    pub backoff_limit: Option<u32>,
+    /// For gang scheduling.
+    pub scheduling_policy: SchedulingPolicy,
+    /// `spec.runPolicy.suspend`.
+    pub suspended: bool,
+    /// What the annotations say.
+    pub wishes: Wishes,
+    /// All annotations (Volcano reads its queue there).
+    pub annotations: BTreeMap<String, String>,
+    /// As stored now.
+    pub status: JobStatus,
+}
+
+impl ValidJob {
+    /// Reads a raw job. `cluster_domain` is the operator's; a pinned job gets its own back by
+    /// [`ValidJob::under_domain`].
+    pub fn parse(raw: &MpiJob, cluster_domain: Option<&str>) -> Verdict {
+        let policy = raw.spec.run_policy.clone().unwrap_or_default();
+        let foreign = policy.managed_by.as_deref().is_some_and(|by| by != wire::MANAGED_BY_US);
+        if foreign || raw.metadata.deletion_timestamp.is_some() {
+            return Verdict::NotOurs;
+        }
+        let mut errors = Vec::new();
+        name(raw, &mut errors);
+        let replicas = replicas(raw, &mut errors);
+        let slots =
+            natural("spec.slotsPerWorker", i64::from(raw.spec.slots_per_worker.unwrap_or(1)), &mut errors);
+        let clean = clean_pod_policy(&policy, &mut errors);
+        let limits = Limits::parse(&policy, &mut errors);
+        let wishes = Wishes::parse(&raw.metadata.annotations).unwrap_or_else(|mut more| {
+            errors.append(&mut more);
+            Wishes::default()
+        });
+        match (replicas, clean, slots) {
+            (Some((launcher, worker)), Some(clean_pod_policy), Some(slots)) if errors.is_empty() => {
+                let parts = Parts { launcher, worker, clean_pod_policy, slots, limits, wishes };
+                Verdict::Valid(Box::new(Self::assemble(raw, policy, parts, cluster_domain)))
+            }
+            _ => Verdict::Invalid(errors),
+        }
+    }
+
+    fn assemble(raw: &MpiJob, policy: RunPolicy, parts: Parts, cluster_domain: Option<&str>) -> Self {
+        let spec = &raw.spec;
+        let creation = match spec.launcher_creation_policy.as_deref() {
+            None | Some("" | "AtStartup") => LauncherCreation::AtStartup,
+            Some(_) => LauncherCreation::WaitForWorkersReady,
+        };
+        let text = |value: &Option<String>, default: &str| {
+            value.clone().filter(|v| !v.is_empty()).unwrap_or_else(|| default.to_owned())
+        };
+        Self {
+            names: Names::new(&raw.metadata.name, &raw.metadata.namespace, cluster_domain),
+            uid: Uid::from(raw.metadata.uid.as_str()),
+            version: Version::from(raw.metadata.resource_version.as_str()),
+            generation: raw.metadata.generation,
+            slots: parts.slots,
+            implementation: text(&spec.mpi_implementation, "OpenMPI"),
+            launcher_runs_ranks: spec.run_launcher_as_worker.unwrap_or(false),
+            ssh_mount_path: text(&spec.ssh_auth_mount_path, wire::ROOT_SSH_PATH),
+            launcher_creation: creation,
+            launcher: parts.launcher,
+            worker: parts.worker,
+            clean_pod_policy: parts.clean_pod_policy,
+            ttl_seconds_after_finished: parts.limits.ttl,
+            active_deadline_seconds: parts.limits.active_deadline,
+            backoff_limit: parts.limits.backoff,
+            scheduling_policy: policy.scheduling_policy.unwrap_or_default(),
+            suspended: policy.suspend.unwrap_or(false),
+            wishes: parts.wishes,
+            annotations: raw.metadata.annotations.clone(),
+            status: raw.status.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The same job under the cluster domain that its pin names.
+    #[must_use]
+    pub fn under_domain(mut self, cluster_domain: Option<&str>) -> Self {
+        self.names = Names::new(self.names.job(), self.names.namespace(), cluster_domain);
+        self
+    }
+
+    /// Number of workers that should exist while the job runs.
+    pub fn workers(&self) -> u32 {
+        self.worker.as_ref().map_or(0, |worker| worker.replicas)
+    }
+
+    /// The replica index label of worker `index`: the launcher takes 0 if it runs ranks.
+    pub fn replica_index(&self, index: u32) -> u32 {
+        index + u32::from(self.launcher_runs_ranks)
+    }
+
+    /// `team-a/pi`, for people.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.names.namespace(), self.names.job())
+    }
+}
+
+struct Parts {
+    launcher: Replica,
+    worker: Option<Replica>,
+    clean_pod_policy: CleanPodPolicy,
+    slots: u32,
+    limits: Limits,
+    wishes: Wishes,
+}
+
+struct Limits {
+    ttl: Option<u32>,
+    active_deadline: Option<u64>,
+    backoff: Option<u32>,
+}
+
+impl Limits {
+    fn parse(policy: &RunPolicy, errors: &mut Vec<FieldError>) -> Self {
+        let ttl = policy.ttl_seconds_after_finished.map(i64::from);
+        let backoff = policy.backoff_limit.map(i64::from);
+        let path = |field: &str| format!("spec.runPolicy.{field}");
+        Self {
+            ttl: ttl.and_then(|n| natural(&path("ttlSecondsAfterFinished"), n, errors)),
+            active_deadline: policy
+                .active_deadline_seconds
+                .and_then(|n| natural(&path("activeDeadlineSeconds"), n, errors)),
+            backoff: backoff.and_then(|n| natural(&path("backoffLimit"), n, errors)),
+        }
+    }
+}
+
+/// The value at a JSON pointer; absent reads as null, which no field of a pod distinguishes.
+pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    const NULL: &Value = &Value::Null;
+    value.pointer(pointer).unwrap_or(NULL)
+}
+
+/// A number that may not be negative.
+fn natural<N: TryFrom<i64>>(path: &str, value: i64, errors: &mut Vec<FieldError>) -> Option<N> {
+    let fits = N::try_from(value).ok();
+    if fits.is_none() {
+        errors.push(FieldError::invalid_number(path, value, "must be greater than or equal to 0"));
+    }
+    fits
+}
+
+/// The longest host name of the job must be a DNS label.
+fn name(raw: &MpiJob, errors: &mut Vec<FieldError>) {
+    let workers = raw.spec.mpi_replica_specs.as_ref().and_then(|specs| specs.get("Worker"));
+    let replicas = workers.and_then(Option::as_ref).and_then(|spec| spec.replicas).unwrap_or(0);
+    let last = u32::try_from(replicas).unwrap_or(0).saturating_sub(1);
+    let host = names::worker(&raw.metadata.name, last);
+    let violations = names::label_violations(&host);
+    if !violations.is_empty() {
+        let reasons: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let detail = format!(
+            "will not able to create pod and service with invalid DNS label {host:?}: {}",
+            reasons.join(", ")
+        );
+        errors.push(FieldError::invalid("metadata.name", &raw.metadata.name, detail));
+    }
+}
+
+fn replicas(raw: &MpiJob, errors: &mut Vec<FieldError>) -> Option<(Replica, Option<Replica>)> {
+    const PATH: &str = "spec.mpiReplicaSpecs";
+    let Some(specs) = &raw.spec.mpi_replica_specs else {
+        errors.push(FieldError::required(PATH, "must have replica specs"));
+        return None;
+    };
+    let spec = |key: &str| specs.get(key).and_then(Option::as_ref);
+    let launcher = if let Some(launcher) = spec("Launcher") {
+        replica(&format!("{PATH}[Launcher]"), launcher, &LAUNCHER_RULES, errors)
+    } else {
+        errors.push(FieldError::required(format!("{PATH}[Launcher]"), "must have Launcher replica spec"));
+        None
+    };
+    let worker =
+        spec("Worker").map(|worker| replica(&format!("{PATH}[Worker]"), worker, &WORKER_RULES, errors));
+    match worker {
+        None => Some((launcher?, None)),
+        Some(worker) => Some((launcher?, Some(worker?))),
+    }
+}
+
+/// How one role differs from the other in defaults and in the count that it allows.
+struct Rules {
+    default_replicas: i32,
+    default_restart: RestartPolicy,
+    allows: fn(i32) -> bool,
+    otherwise: &'static str,
+}
+
+const LAUNCHER_RULES: Rules = Rules {
+    default_replicas: 1,
+    default_restart: RestartPolicy::OnFailure,
+    allows: |n| n == 1,
+    otherwise: "must be 1",
+};
+
+/// A Worker block without `replicas` counts as 0 and is refused, as in the MPI Operator.
+const WORKER_RULES: Rules = Rules {
+    default_replicas: 0,
+    default_restart: RestartPolicy::Never,
+    allows: |n| n >= 1,
+    otherwise: "must be greater than or equal to 1",
+};
+
+fn replica(path: &str, spec: &ReplicaSpec, rules: &Rules, errors: &mut Vec<FieldError>) -> Option<Replica> {
+    let before = errors.len();
+    let restart_policy = match spec.restart_policy.as_deref() {
+        None | Some("") => rules.default_restart,
+        Some("Never") => RestartPolicy::Never,
+        Some("OnFailure") => RestartPolicy::OnFailure,
+        Some(other) => {
+            let path = format!("{path}.restartPolicy");
+            errors.push(FieldError::not_supported(path, other, ["Never", "OnFailure"]));
+            rules.default_restart
+        }
+    };
+    let containers = at(&spec.template, "/spec/containers").as_array();
+    if containers.is_none_or(Vec::is_empty) {
+        let path = format!("{path}.template.spec.containers");
+        errors.push(FieldError::required(path, "must define at least one container"));
+    }
+    let replicas = spec.replicas.unwrap_or(rules.default_replicas);
+    if !(rules.allows)(replicas) {
+        let path = format!("{path}.replicas");
+        errors.push(FieldError::invalid_number(path, i64::from(replicas), rules.otherwise));
+    }
+    let replicas = u32::try_from(replicas).ok()?;
+    let template = spec.template.clone();
+    (errors.len() == before).then_some(Replica { replicas, template, restart_policy })
+}
+
+fn clean_pod_policy(policy: &RunPolicy, errors: &mut Vec<FieldError>) -> Option<CleanPodPolicy> {
+    match policy.clean_pod_policy.as_deref() {
+        None | Some("None") => Some(CleanPodPolicy::None),
+        Some("Running") => Some(CleanPodPolicy::Running),
+        Some("All") => Some(CleanPodPolicy::All),
+        Some(other) => {
+            let path = "spec.runPolicy.cleanPodPolicy";
+            errors.push(FieldError::not_supported(path, other, ["All", "None", "Running"]));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The job annotations that are ours: what each says, or why it cannot be read.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::violation::FieldError;
+use crate::api::wire;
+
+/// How long a launcher waits for its workers where the job says nothing: long enough for a node to be added
+/// and an image of several GB to be pulled.
+pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// Everything that a job's annotations say to us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wishes {
+    /// The launcher waits for its workers.
+    pub start_gate: bool,
+    /// And for how long at most.
+    pub start_gate_timeout: Duration,
+    /// Ready workers at which an elastic job may start.
+    pub start_min_workers: Option<u32>,
+    /// Port for a TCP readiness probe on the workers.
+    pub ssh_probe: Option<u16>,
+    /// The plugin renders the launcher's command.
+    pub renders_command: bool,
+    /// Launcher plugin by name.
+    pub plugin: Option<String>,
+    /// Tuners after the cluster's.
+    pub tuners: Vec<String>,
+    /// By plugin, then by key.
+    pub settings: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self {
+            start_gate: true,
+            start_gate_timeout: DEFAULT_GATE_TIMEOUT,
+            start_min_workers: None,
+            ssh_probe: None,
+            renders_command: false,
+            plugin: None,
+            tuners: Vec::new(),
+            settings: BTreeMap::new(),
+        }
+    }
+}
+
+impl Wishes {
+    /// Reads the annotations; every one that cannot be read is an error of its own.
+    pub fn parse(annotations: &BTreeMap<String, String>) -> Result<Self, Vec<FieldError>> {
+        let mut wishes = Self::default();
+        let mut errors = Vec::new();
+        for (key, value) in annotations {
+            if let Err(error) = wishes.read(key, value) {
+                errors.push(error);
+            }
+        }
+        if errors.is_empty() { Ok(wishes) } else { Err(errors) }
+    }
+
+    fn read(&mut self, key: &str, value: &str) -> Result<(), FieldError> {
+        let path = || format!("metadata.annotations[{key}]");
+        let invalid = |detail: &str| FieldError::invalid(path(), value, detail);
+        match key {
+            wire::ANNOTATION_START_GATE => match value {
+                "none" => self.start_gate = false,
+                wire::GATE_WORKERS | "workers" => self.start_gate = true,
+                _ => return Err(FieldError::not_supported(path(), value, ["none", "workers"])),
+            },
+            wire::ANNOTATION_START_GATE_TIMEOUT => {
+                self.start_gate_timeout = duration(value)
+                    .ok_or_else(|| invalid("must be a duration such as \"90s\", \"10m\" or \"1h30m\""))?;
+            }
+            wire::ANNOTATION_START_MIN_WORKERS => {
+                let count = value.parse().ok().filter(|n| *n > 0);
+                self.start_min_workers =
+                    Some(count.ok_or_else(|| invalid("must be a number greater than or equal to 1"))?);
+            }
+            wire::ANNOTATION_SSH_PROBE => {
+                let port = value.parse().ok().filter(|port| *port > 0);
+                self.ssh_probe = Some(port.ok_or_else(|| invalid("must be a port number, 1 to 65535"))?);
+            }
+            wire::ANNOTATION_LAUNCH_COMMAND => match value {
+                "render" => self.renders_command = true,
+                "user" => self.renders_command = false,
+                _ => return Err(FieldError::not_supported(path(), value, ["render", "user"])),
+            },
+            wire::ANNOTATION_PLUGIN => self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty()),
+            wire::ANNOTATION_TUNERS => self.tuners = list(value),
+            _ => self.read_setting(key, value),
+        }
+        Ok(())
+    }
+
+    /// `PLUGIN.coxswain.dev/KEY: value`; any other annotation is none of our business.
+    fn read_setting(&mut self, key: &str, value: &str) {
+        let Some((prefix, setting)) = key.split_once('/') else { return };
+        let Some(plugin) = prefix.strip_suffix(wire::ANNOTATION_SETTING_SUFFIX) else { return };
+        self.settings.entry(plugin.to_owned()).or_default().insert(setting.to_owned(), value.to_owned());
+    }
+}
+
+/// `a, b` → `[a, b]`; empty entries vanish.
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// A duration as Kubernetes users write it: numbers with `h`, `m`, `s`, largest first, no sign.
+pub fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, tail) = rest.split_at_checked(digits)?;
+        let number: u64 = number.parse().ok()?;
+        let mut units = tail.chars();
+        let seconds = match units.next()? {
+            'h' => 3600,
+            'm' => 60,
+            's' => 1,
+            _ => return None,
+        };
+        total = total.checked_add(Duration::from_secs(number.checked_mul(seconds)?))?;
+        rest = units.as_str();
+    }
+    Some(total).filter(|_| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(key: &str, value: &str) -> Result<Wishes, Vec<FieldError>> {
+        Wishes::parse(&[(key.to_owned(), value.to_owned())].into())
+    }
+
+    #[test]
+    fn a_job_without_annotations_waits_ten_minutes_at_most() {
+        let wishes = Wishes::parse(&BTreeMap::new()).unwrap();
+
+        assert!(wishes.start_gate);
+        assert_eq!(wishes.start_gate_timeout, Duration::from_secs(600));
+    }
+
+    #[test]
+    fn durations_are_read_as_users_write_them() {
+        assert_eq!(duration("90s"), Some(Duration::from_secs(90)));
+        assert_eq!(duration("1h30m"), Some(Duration::from_secs(5400)));
+        for wrong in ["", "10", "m", "-5m", "5x", "10µ", "99999999999999999999h"] {
+            assert_eq!(duration(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_unreadable_annotation_names_itself_and_the_way_out() {
+        let errors = parse(wire::ANNOTATION_START_GATE_TIMEOUT, "soon").unwrap_err();
+
+        assert_eq!(
+            errors[0].to_string(),
+            "metadata.annotations[coxswain.dev/start-gate-timeout]: Invalid value: \"soon\": must be a duration \
+             such as \"90s\", \"10m\" or \"1h30m\""
+        );
+    }
+
+    #[test]
+    fn settings_are_kept_by_plugin_and_other_annotations_are_left_alone() {
+        let wishes = parse("openmpi.coxswain.dev/ssh-args", "-q").unwrap();
+
+        assert_eq!(wishes.settings["openmpi"]["ssh-args"], "-q");
+        assert_eq!(parse("example.com/x", "y").unwrap(), Wishes::default());
+    }
+}

@@ -1,0 +1,29 @@
+//! What should exist for an `MPIJob`, decided by functions from values to values.
+//!
+//! One pass over a job goes through this crate from top to bottom:
+//!
+//! ```text
+//! api::MpiJob ─▶ job::ValidJob ─┬─▶ view::JobView ─▶ (sandbox) ─▶ plan::Plan ─▶ policy::Granted ─┐
+//!                               │                                                                ▼
+//! watches ────▶ seen::Seen ─────┴──────────────────────────────────────────▶ desired::Desired ─▶ diff ─▶ step::Step…
+//!                     │                                                                                      │
+//!                     └─────────▶ status::next(job, seen, done, now) ◀──────────────── (operator applies) ◀──┘
+//! ```
+//!
+//! Nothing in here waits, reads a clock, draws a random number or knows a client.
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod desired;
+pub mod diff;
+pub mod gate;
+pub mod job;
+pub mod names;
+pub mod phase;
+pub mod pin;
+pub mod plan;
+pub mod policy;
+pub mod seen;
+pub mod status;
+pub mod step;
+pub mod view;

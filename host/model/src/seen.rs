@@ -1,0 +1,210 @@
+//! What the cluster holds of one job: a snapshot out of the watches' compact index. No full objects.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::names::Names;
+
+/// Identity of an object for its whole life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Uid(pub Box<str>);
+
+impl From<&str> for Uid {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+/// `resourceVersion`: compared as a number, which Kubernetes allows since 1.35 and etcd always kept true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version(pub u64);
+
+impl From<&str> for Version {
+    /// A text that is no number counts as the oldest version.
+    fn from(text: &str) -> Self {
+        Self(text.parse().unwrap_or(0))
+    }
+}
+
+/// Everything of one job that exists.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Headless Service.
+    pub service: Option<ServiceSeen>,
+    /// ConfigMap with hostfile and script.
+    pub config: Option<ConfigSeen>,
+    /// ConfigMap with the files for every pod.
+    pub files: Option<ConfigSeen>,
+    /// Secret with the key pair; its values are never read.
+    pub secret: Option<ObjectSeen>,
+    /// Launcher Job.
+    pub launcher: Option<LauncherSeen>,
+    /// Gang scheduling's group.
+    pub pod_group: Option<PodGroupSeen>,
+    /// Worker and launcher pods: workers by index, then launcher pods by creation.
+    pub pods: Vec<PodSeen>,
+}
+
+/// What every object has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectSeen {
+    /// For preconditions.
+    pub uid: Uid,
+    /// For preconditions.
+    pub version: Version,
+    /// uid of the controller owner, if any.
+    pub controller: Option<Uid>,
+    /// Being deleted.
+    pub deleting: bool,
+}
+
+/// A Service, with what we own of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceSeen {
+    /// Identity.
+    pub object: ObjectSeen,
+    /// The selector is the one we write.
+    pub selects_job: bool,
+    /// `publishNotReadyAddresses`.
+    pub publishes_not_ready: bool,
+}
+
+/// A ConfigMap, by the digest of its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigSeen {
+    /// Identity.
+    pub object: ObjectSeen,
+    /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
+    pub content: Option<Box<str>>,
+    /// Annotation [`crate::api::wire::ANNOTATION_PIN`].
+    pub pin: Option<Arc<str>>,
+}
+
+/// The launcher Job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LauncherSeen {
+    /// Identity.
+    pub object: ObjectSeen,
+    /// Annotation [`crate::api::wire::ANNOTATION_PIN`].
+    pub pin: Option<Arc<str>>,
+    /// `spec.suspend`.
+    pub suspended: bool,
+    /// `status.startTime` is set.
+    pub started: bool,
+    /// `status.failed`.
+    pub failed: i32,
+    /// A Complete or Failed condition that is True.
+    pub end: Option<LauncherEnd>,
+}
+
+/// How the launcher Job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LauncherEnd {
+    /// Complete, or else Failed.
+    pub complete: bool,
+    /// Of the Failed condition.
+    pub reason: String,
+    /// Of the Failed condition.
+    pub message: String,
+    /// `status.completionTime` of a complete Job.
+    pub time: Option<Timestamp>,
+}
+
+/// A `PodGroup`, by the digest of the spec that we wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodGroupSeen {
+    /// Identity.
+    pub object: ObjectSeen,
+    /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
+    pub content: Option<Box<str>>,
+}
+
+/// What a pod is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Reached by ssh.
+    Worker,
+    /// Runs `mpirun`.
+    Launcher,
+}
+
+/// `status.phase`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "Kubernetes' own names")]
+pub enum PodPhase {
+    #[default]
+    Pending,
+    Running,
+    Succeeded,
+    Failed,
+    Unknown,
+}
+
+/// One pod, about 0.2 KiB. Workers' names follow from their index and are not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodSeen {
+    /// Worker or launcher.
+    pub role: Role,
+    /// Which worker, from the pod's name; 0 for launchers.
+    pub index: u32,
+    /// Name of a launcher pod (the Job controller made it up); empty for workers.
+    pub name: Box<str>,
+    /// For preconditions.
+    pub uid: Uid,
+    /// For preconditions.
+    pub version: Version,
+    /// Controller owner: the `MPIJob` of a worker, the Job of a launcher pod.
+    pub controller: Option<Uid>,
+    /// `metadata.creationTimestamp`.
+    pub created: Timestamp,
+    /// What it is doing.
+    pub phase: PodPhase,
+    /// Condition Ready is True.
+    pub ready: bool,
+    /// Being deleted.
+    pub deleting: bool,
+    /// Position of our scheduling gate in `spec.schedulingGates`, while it is there.
+    pub gate: Option<usize>,
+    /// `status.reason` and `status.message` of a failed pod.
+    pub failure: Option<Box<PodFailure>>,
+}
+
+/// Why a pod failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodFailure {
+    /// Such as `Evicted`; often empty.
+    pub reason: String,
+    /// Often empty.
+    pub message: String,
+}
+
+impl Seen {
+    /// Worker pods, of whatever owner.
+    pub fn workers(&self) -> impl Iterator<Item = &PodSeen> {
+        self.pods.iter().filter(|pod| pod.role == Role::Worker)
+    }
+
+    /// Launcher pods that the launcher Job controls.
+    pub fn launcher_pods(&self) -> impl Iterator<Item = &PodSeen> {
+        let job = self.launcher.as_ref().map(|launcher| &launcher.object.uid);
+        self.pods.iter().filter(move |pod| {
+            pod.role == Role::Launcher && job.is_some_and(|uid| pod.controller.as_ref() == Some(uid))
+        })
+    }
+}
+
+impl PodSeen {
+    /// The pod's name in the API.
+    pub fn name(&self, names: &Names) -> String {
+        match self.role {
+            Role::Worker => names.worker(self.index),
+            Role::Launcher => self.name.to_string(),
+        }
+    }
+
+    /// Phase Succeeded or Failed: it will not run again.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
+    }
+}

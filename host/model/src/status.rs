@@ -1,0 +1,38 @@
+//! What to tell: the job's status, events and counters, as a function of what is observed.
+
+use std::time::Duration;
+
+use crate::api::mpijob::JobStatus;
+
+/// What one pass has to tell and when to look again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tale {
+    /// The new status, only if it differs from the stored one.
+    pub status: Option<JobStatus>,
+    /// In order; written after the status.
+    pub events: Vec<Event>,
+    /// What the metrics count.
+    pub counts: Vec<Count>,
+    /// Look again after this long even if nothing happens.
+    pub wake: Option<Duration>,
+}
+
+/// One core/v1 event on the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Type Warning in place of Normal.
+    pub warning: bool,
+    /// CamelCase.
+    pub reason: String,
+    /// At most [`crate::api::wire::MAX_MESSAGE`] bytes.
+    pub message: String,
+}
+
+/// What the MPI Operator's counters count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Count {
+    Created,
+    Succeeded,
+    Failed,
+}
