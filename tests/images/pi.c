@@ -4,7 +4,7 @@
  * Takes the integral of 4 / (1 + x^2) over [0, 1], which is pi, by the midpoint rule; each rank sums every SIZE-th of
  * SAMPLES midpoints. The result does not depend on the number of ranks beyond rounding, so a test can compare digits.
  *
- * SAMPLES  total number of midpoints, default 400000000: about a second on two slow cores
+ * SAMPLES  total number of midpoints, default 1000000000: about a second on two slow cores
  * SECONDS  repeat the sum every half second for this long, default 0; the ranks meet in every round, so a rank
  *          that is gone ends the job
  * PI_PRINT_ENV=NAME,NAME  environment: each rank prints these of its variables, `unset` for those it does not have
@@ -68,7 +68,7 @@ static long whole_number(const char *text, const char *what, long least) {
 }
 
 int main(int argc, char **argv) {
-    long samples = argc > 1 ? whole_number(argv[1], "SAMPLES", 1) : 400000000L;
+    long samples = argc > 1 ? whole_number(argv[1], "SAMPLES", 1) : 1000000000L;
     long seconds = argc > 2 ? whole_number(argv[2], "SECONDS", 0) : 0;
 
     MPI_Init(&argc, &argv);
