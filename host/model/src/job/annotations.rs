@@ -139,13 +139,13 @@ mod tests {
         let wishes = Wishes::parse(&BTreeMap::new()).unwrap();
 
         assert!(wishes.start_gate);
-        assert_eq!(wishes.start_gate_timeout, Duration::from_secs(600));
+        assert_eq!(wishes.start_gate_timeout, Duration::from_mins(10));
     }
 
     #[test]
     fn durations_are_read_as_users_write_them() {
         assert_eq!(duration("90s"), Some(Duration::from_secs(90)));
-        assert_eq!(duration("1h30m"), Some(Duration::from_secs(5400)));
+        assert_eq!(duration("1h30m"), Some(Duration::from_mins(90)));
         for wrong in ["", "10", "m", "-5m", "5x", "10µ", "99999999999999999999h"] {
             assert_eq!(duration(wrong), None, "{wrong}");
         }
