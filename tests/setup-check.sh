@@ -67,7 +67,7 @@ carry_settings() {
         mkdir -p "$root$(dirname "$file")"
         cp -rL "$file" "$root$(dirname "$file")/" 2>/dev/null || true
     done
-    grep -lsr 'Acquire::' /etc/apt/apt.conf /etc/apt/apt.conf.d | while read -r file; do
+    for file in $(grep -lsr 'Acquire::' /etc/apt/apt.conf /etc/apt/apt.conf.d || true); do
         cp "$file" "$root$(dirname "$file")/"
     done
 }
