@@ -1,5 +1,6 @@
 // Command node holds every program of a one-machine Kubernetes. The first argument names the program, the rest are
-// that program's own arguments: `node kube-apiserver --etcd-servers ...`. `node programs` lists the names.
+// that program's own arguments: `node kube-apiserver --etcd-servers ...`. `node programs` lists the names. A link whose
+// name is a program's runs that one: kubectl.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,6 +54,9 @@ var programs = map[string]program{
 }
 
 func main() {
+	if run := programs[filepath.Base(os.Args[0])]; run != nil {
+		os.Exit(run())
+	}
 	names := strings.Join(slices.Sorted(maps.Keys(programs)), "\n")
 	if len(os.Args) == 2 && os.Args[1] == "programs" {
 		fmt.Println(names)

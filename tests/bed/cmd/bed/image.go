@@ -31,7 +31,7 @@ func (list *repeated) Set(value string) error {
 	return nil
 }
 
-func runImage(arguments []string) error {
+func runImage(_ selection, arguments []string) error {
 	flags := flag.NewFlagSet("bed image", flag.ExitOnError)
 	name := flags.String("name", "", "name of the image with its tag, such as localhost/x:1")
 	root := flags.String("root", "", "folder to pack")

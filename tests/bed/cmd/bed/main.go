@@ -3,14 +3,30 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
-	"strings"
 )
 
-const usage = `usage: bed [--name NAME] [--dir FOLDER] COMMAND
+const usage = `bed: a Kubernetes on one machine, in namespaces of its own (needs root)
 
-  image --name NAME --root FOLDER --out FILE.tar [...]   pack a folder as a container image
+usage: bed [--name NAME] [--dir FOLDER] COMMAND
+
+  up [--audit]                  start a cluster with one node that runs pods; returns when it is ready
+  up control-plane [--audit]    start the API server and its controllers only
+  status                        what runs, since when; exit code 1 unless everything does
+  exec COMMAND [ARGUMENT...]    run a command inside, with KUBECONFIG set and kubectl on the path
+  kubectl ARGUMENT...           the same as: exec kubectl ARGUMENT...
+  load IMAGE.tar...             import docker-archive images
+  down [--keep-logs]            end everything and remove the state
+  image --name NAME --root FOLDER --out FILE.tar [--entrypoint JSON] [--cmd JSON] [--env KEY=VALUE]...
+        [--workdir FOLDER] [--user USER]
+                                pack a folder as a docker-archive image of one layer
+
+  --name NAME    which bed; several may run side by side (default "default")
+  --dir FOLDER   where its state is (default $BED_DIR, else a folder NAME beside the folder of this program)
+
+Options of a command may also stand before it. The API server's address means nothing outside the bed: use exec.
 `
 
 // exitError ends the program with a command's own exit code, without a message.
@@ -18,21 +34,35 @@ type exitError int
 
 func (code exitError) Error() string { return fmt.Sprintf("exit code %d", int(code)) }
 
-var commands = map[string]func(arguments []string) error{
-	"image": runImage,
+var commands = map[string]func(which selection, arguments []string) error{
+	"down":       runDown,
+	"exec":       runExec,
+	"image":      runImage,
+	"kubectl":    runKubectl,
+	"load":       runLoad,
+	"status":     runStatus,
+	"up":         runUp,
+	firstCommand: runFirst,
+	askCommand:   runAsk,
+	tieCommand:   runTie,
 }
 
 func main() {
-	if len(os.Args) < 2 || strings.TrimLeft(os.Args[1], "-") == "help" {
+	which := selection{}
+	flags := flag.NewFlagSet("bed", flag.ExitOnError)
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	which.flags(flags)
+	_ = flags.Parse(os.Args[1:]) // ends the program itself
+	if flags.NArg() == 0 || flags.Arg(0) == "help" {
 		fmt.Print(usage)
 		return
 	}
-	run, known := commands[os.Args[1]]
+	run, known := commands[flags.Arg(0)]
 	if !known {
-		fmt.Fprintf(os.Stderr, "bed: no command %q\n%s", os.Args[1], usage)
+		fmt.Fprintf(os.Stderr, "bed: no command %q; `bed help` lists them\n", flags.Arg(0))
 		os.Exit(2)
 	}
-	err := run(os.Args[2:])
+	err := run(which, flags.Args()[1:])
 	var code exitError
 	switch {
 	case errors.As(err, &code):
