@@ -109,9 +109,10 @@ toolchains() {
     local crate=/tmp/hello
     mkdir -p $crate/src
     printf '[package]\nname = "hello"\nedition = "2024"\n[dependencies]\nitoa = "1"\n' >$crate/Cargo.toml
-    echo 'fn main() { println!("{}", itoa::Buffer::new().format(42)) }' >$crate/src/main.rs
+    printf 'fn main() {\n    println!("{}", itoa::Buffer::new().format(42))\n}\n' >$crate/src/main.rs
     cd $crate
-    cargo fmt --check && cargo clippy --quiet -- -Dwarnings
+    cargo fmt --check
+    cargo clippy --quiet -- -Dwarnings
     [[ $(cargo run --quiet) == 42 ]]
     RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --target x86_64-unknown-linux-gnu
     # shellcheck disable=SC2086 # words
