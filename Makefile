@@ -1,0 +1,76 @@
+# Two commands are for everybody:
+#   make demo   a Kubernetes on this machine, Coxswain in it, and an MPI job that runs on two workers
+#   make test   proves everything that the project claims, on parts that are real
+# `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+# Every recipe line finds the compilers that `setup` chose.
+export BASH_ENV := $(CURDIR)/target/setup.env
+
+BED := target/bed/bin/bed
+TARGET := $(shell uname -m)-unknown-linux-gnu
+OPERATOR := target/$(TARGET)/release/coxswain
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
+
+# --- what is built ------------------------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: ## Install what the targets below need, or say what to install
+	@tests/setup.sh
+
+.PHONY: plugins
+plugins: setup ## Build the plugins as components, target/plugins/*.wasm
+	@cargo run --quiet --release --package coxswain-plugin-build
+
+.PHONY: operator
+operator: setup ## Build the operator as one static binary
+	@RUSTFLAGS="$${RUSTFLAGS:-} -C target-feature=+crt-static" \
+		cargo build --release --package coxswain --target $(TARGET)
+	@ls -l --block-size=M $(OPERATOR) | awk '{print "operator: " $$9 ", " $$5}'
+
+.PHONY: bed
+bed: setup ## Build the one-machine Kubernetes
+	@tests/bed/build.sh
+
+.PHONY: images
+images: bed operator plugins ## Build the images of the demo, without a registry or a container builder
+	@tests/images/build openmpi4
+	@tests/images/build operator $(OPERATOR) target/plugins
+
+# --- what runs ----------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: ## Show an MPI job on a real Kubernetes on this machine
+	@tests/demo/run
+
+.PHONY: demo-down
+demo-down: ## Remove everything that `make demo` started
+	@tests/demo/down
+
+.PHONY: test
+test: lint test-rust test-bed test-cluster ## Everything that CI runs
+
+.PHONY: lint
+lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
+	@tests/lint
+
+.PHONY: test-rust
+test-rust: plugins ## Unit, property, golden and plugin tests
+	@cargo test --workspace
+
+.PHONY: test-bed
+test-bed: bed ## The bed itself: starts, runs a pod, leaves nothing behind
+	@tests/bed/test.sh
+
+.PHONY: test-cluster
+test-cluster: images ## Real jobs, gates and swaps on the bed
+	@tests/cluster/run
+
+.PHONY: clean
+clean: ## Remove what was built in this checkout (caches stay)
+	@rm -rf target
