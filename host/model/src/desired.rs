@@ -3,6 +3,9 @@
 pub mod config_map;
 pub mod launcher;
 mod overlay;
+mod owned;
+pub(crate) mod places;
+mod pod;
 pub mod pod_group;
 pub mod secret;
 pub mod service;
@@ -47,16 +50,30 @@ pub struct Desired {
 
 pub use self::worker::WorkerStamp;
 
-/// Renders everything.
-pub fn objects(job: &ValidJob, granted: &Granted, pin: &Pin, gang: &Gang) -> Desired {
-    let _ = (job, granted, pin, gang);
+/// Renders everything. `priorities` are the values of the cluster's priority classes, used under gang scheduling
+/// alone.
+pub fn objects(
+    job: &ValidJob,
+    granted: &Granted,
+    pin: &Pin,
+    gang: &Gang,
+    priorities: &pod_group::Priorities,
+) -> Desired {
     Desired {
-        service: Value::Null,
-        config: Value::Null,
-        files: None,
-        secret: Value::Null,
-        pod_group: None,
-        workers: None,
-        launcher: Value::Null,
+        service: service::manifest(job),
+        config: config_map::config(job, granted, pin),
+        files: config_map::files(job, granted),
+        secret: secret::manifest(job),
+        pod_group: pod_group::manifest(job, gang, priorities),
+        workers: worker::stamp(job, granted, gang).map(Arc::new),
+        launcher: launcher::manifest(job, granted, pin, gang),
     }
 }
+
+/// The content digest that a rendered ConfigMap or `PodGroup` carries.
+pub fn content(manifest: &Value) -> Option<&str> {
+    manifest.get("metadata")?.get("annotations")?.get(crate::api::wire::ANNOTATION_CONTENT)?.as_str()
+}
+
+#[cfg(test)]
+mod tests;

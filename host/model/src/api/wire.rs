@@ -51,6 +51,8 @@ pub const SSH_PUBLIC_KEY: &str = "ssh-publickey";
 pub const ROOT_SSH_PATH: &str = "/root/.ssh";
 /// Volume of the files that every pod gets.
 pub const FILES_VOLUME: &str = "coxswain-files";
+/// Volume behind `/dev/shm` where shared memory is granted.
+pub const SHARED_MEMORY_VOLUME: &str = "coxswain-shared-memory";
 
 /// Scheduling gate on the launcher's pod: it waits for its workers.
 pub const GATE_WORKERS: &str = "coxswain.dev/workers";
@@ -68,12 +70,31 @@ pub const ANNOTATION_PLUGIN: &str = "coxswain.dev/plugin";
 pub const ANNOTATION_TUNERS: &str = "coxswain.dev/tuners";
 /// Job annotation `render`: `args` is the program alone, the plugin renders the launcher's command.
 pub const ANNOTATION_LAUNCH_COMMAND: &str = "coxswain.dev/launch-command";
+/// Job annotation: capabilities, comma-separated, that its plugins may have ([`WANT_SHARED_MEMORY`],
+/// [`WANT_LOCK_MEMORY`]).
+pub const ANNOTATION_ALLOW_WANTS: &str = "coxswain.dev/allow-wants";
 /// Suffix of the annotations `PLUGIN.coxswain.dev/KEY` that set a plugin's settings for one job.
 pub const ANNOTATION_SETTING_SUFFIX: &str = ".coxswain.dev";
 /// On the job's ConfigMap and launcher Job: the chain that renders the job for life, as JSON.
 pub const ANNOTATION_PIN: &str = "coxswain.dev/pin";
 /// On the job's ConfigMaps: sha256 of `data`, so that no data need be cached to see a difference.
 pub const ANNOTATION_CONTENT: &str = "coxswain.dev/content";
+
+/// A plugin's wish: a memory file system at `/dev/shm`; the parameter is its size.
+pub const WANT_SHARED_MEMORY: &str = "shared-memory";
+/// A plugin's wish: the capability `IPC_LOCK`, to register memory with a network card.
+pub const WANT_LOCK_MEMORY: &str = "lock-memory";
+/// A plugin's wish: the launcher starts after its workers.
+pub const WANT_WAIT_FOR_MEMBERS: &str = "wait-for-members";
+
+/// `schedulerName` under Volcano.
+pub const VOLCANO_SCHEDULER: &str = "volcano";
+/// Pod annotation by which Volcano finds the `PodGroup`.
+pub const VOLCANO_GROUP_ANNOTATION: &str = "scheduling.k8s.io/group-name";
+/// Job annotation from which Volcano's queue is taken if the scheduling policy names none.
+pub const VOLCANO_QUEUE_ANNOTATION: &str = "scheduling.volcano.sh/queue-name";
+/// Pod label by which scheduler-plugins finds the `PodGroup`.
+pub const SCHEDULER_PLUGINS_GROUP_LABEL: &str = "scheduling.x-k8s.io/pod-group";
 
 /// Component of every event; existing clients match on it.
 pub const EVENT_COMPONENT: &str = "mpi-job-controller";

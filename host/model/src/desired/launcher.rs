@@ -1,1 +1,135 @@
-//! Filled in next.
+//! The launcher Job.
+
+use serde_json::{Value, json};
+
+use super::{
+    Gang, config_map,
+    overlay::{self, Fields},
+    owned,
+    pod::Pod,
+    pod_group,
+};
+use crate::{api::wire, job::ValidJob, pin::Pin, policy::Granted};
+
+/// Blanked in a launcher that runs no ranks, so that NVIDIA's container runtime gives it no devices.
+const NVIDIA: [&str; 2] = ["NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"];
+
+/// The launcher's pod waits for its workers at a scheduling gate.
+///
+/// Under gang scheduling only where the gang can be placed without the launcher: otherwise gang and gate would
+/// wait for each other.
+pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
+    let placed = *gang == Gang::Off || pod_group::min_member(job) <= job.workers();
+    job.wishes.start_gate && job.workers() > 0 && placed
+}
+
+/// The Job as created while the `MPIJob` is not suspended.
+pub fn manifest(job: &ValidJob, granted: &Granted, pin: &Pin, gang: &Gang) -> Value {
+    let mut metadata = owned::metadata(job, &job.names.launcher());
+    owned::annotate(&mut metadata, wire::ANNOTATION_PIN, &pin.to_annotation());
+    let mut spec = overlay::fields(json!({
+        "podReplacementPolicy": "Failed",
+        "template": template(job, granted, gang),
+    }));
+    let limits = [
+        ("ttlSecondsAfterFinished", job.ttl_seconds_after_finished.map(u64::from)),
+        ("activeDeadlineSeconds", job.active_deadline_seconds),
+        ("backoffLimit", job.backoff_limit.map(u64::from)),
+    ];
+    for (key, value) in limits {
+        if let Some(value) = value {
+            overlay::set(&mut spec, key, value);
+        }
+    }
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+}
+
+/// The same Job for an `MPIJob` that is suspended when the Job is created.
+pub fn with_suspend(manifest: &Value) -> Value {
+    let mut job = overlay::fields(manifest.clone());
+    overlay::edit(&mut job, "spec", |spec| overlay::set(spec, "suspend", true));
+    Value::from(job)
+}
+
+/// The suspended Job `current`, ready to be written back so that it runs.
+///
+/// What queues change while a job is suspended (Kueue: labels, annotations, `nodeSelector`, `tolerations`,
+/// `schedulingGates`) comes from `desired`, the Job as it would be created now. Labels and annotations are merged
+/// and the desired ones win; the others are replaced. Nothing else: Kubernetes lets no more be changed.
+pub fn resumed(current: Value, desired: &Value) -> Value {
+    let at = |pointer: &str| desired.pointer(pointer).cloned().unwrap_or_default();
+    let mut job = overlay::fields(current);
+    overlay::edit(&mut job, "spec", |spec| {
+        overlay::set(spec, "suspend", false);
+        overlay::edit(spec, "template", |template| {
+            overlay::edit(template, "metadata", |metadata| {
+                for key in ["labels", "annotations"] {
+                    merge(metadata, key, at(&format!("/spec/template/metadata/{key}")));
+                }
+            });
+            overlay::edit(template, "spec", |pod| {
+                for key in ["nodeSelector", "tolerations", "schedulingGates"] {
+                    replace(pod, key, at(&format!("/spec/template/spec/{key}")));
+                }
+            });
+        });
+    });
+    Value::from(job)
+}
+
+fn merge(parent: &mut Fields, key: &str, more: Value) {
+    let more = overlay::fields(more);
+    if !more.is_empty() {
+        overlay::edit(parent, key, |texts| texts.extend(more));
+    }
+}
+
+fn replace(parent: &mut Fields, key: &str, value: Value) {
+    if value.is_null() {
+        parent.remove(key);
+    } else {
+        overlay::set(parent, key, value);
+    }
+}
+
+fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
+    let mut pod = Pod::of(job, &job.launcher, wire::ROLE_LAUNCHER);
+    // Without effect, as the Job controller makes itself the owner of the pods, but the MPI Operator stores it.
+    overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
+    pod_group::join(&mut pod, job, gang);
+    if job.launcher_runs_ranks {
+        owned::label(&mut pod.metadata, wire::LABEL_REPLICA_INDEX, "0");
+    }
+    overlay::set(&mut pod.spec, "hostname", job.names.launcher());
+    pod.container(|container| command(container, granted));
+    pod.environment(wire::ROLE_LAUNCHER, &granted.launcher, &granted.everywhere);
+    if !job.launcher_runs_ranks {
+        let blank = NVIDIA.map(|name| json!({"name": name}));
+        pod.container(|container| overlay::append(container, "env", blank));
+    }
+    pod.ports(&granted.launcher.ports);
+    pod.ssh(job);
+    let mount = json!({"name": wire::CONFIG_VOLUME, "mountPath": wire::CONFIG_MOUNT_PATH});
+    pod.volume(config_map::config_volume(job, granted), [mount]);
+    pod.files(job, granted);
+    if job.launcher_runs_ranks {
+        pod.capabilities(granted);
+    }
+    if gated(job, gang) {
+        overlay::prepend(&mut pod.spec, "schedulingGates", json!({"name": wire::GATE_WORKERS}));
+    }
+    json!({"metadata": pod.metadata, "spec": pod.spec})
+}
+
+/// The whole command where a plugin renders it, otherwise the user's; the prefix before either.
+fn command(container: &mut Fields, granted: &Granted) {
+    if let Some(words) = &granted.launch_command {
+        overlay::set(container, "command", json!(words));
+        container.remove("args");
+    }
+    if !granted.prefix_command.is_empty() && !overlay::is_empty(container, "command") {
+        for word in granted.prefix_command.iter().rev() {
+            overlay::prepend(container, "command", json!(word));
+        }
+    }
+}

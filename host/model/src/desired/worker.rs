@@ -1,7 +1,118 @@
 //! Worker pods: one template for all, stamped with name and index.
 
-/// Makes the manifest of each worker from one serialized template.
+use serde_json::{Value, json};
+
+use super::{
+    Gang,
+    overlay::{self, Fields},
+    owned,
+    pod::Pod,
+    pod_group,
+};
+use crate::{
+    api::wire,
+    job::{Replica, ValidJob},
+    policy::Granted,
+};
+
+/// Period of the probe that `coxswain.dev/ssh-probe` asks for. Short, because the launcher waits for it; not
+/// shorter, because sshd logs a line for each.
+const PROBE_SECONDS: u32 = 5;
+
+/// Makes the manifest of each worker from one serialized template, so that thousands of workers do not serialize
+/// it thousands of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerStamp {
-    pieces: Vec<String>,
+    /// Up to the index in `metadata.name`, from there to the index label, to the index in `spec.hostname`, to the
+    /// end.
+    pieces: [String; 4],
+    /// What the index label is ahead of the worker's index.
+    shift: u32,
 }
+
+impl WorkerStamp {
+    /// `pod` is the manifest of a worker without name, hostname and index label; `prefix` is the name up to the
+    /// index (a DNS label), `shift` what the index label is ahead of it.
+    ///
+    /// The pieces are cut where the serializer joins them, so no text of the user's can be mistaken for a seam.
+    pub fn new(pod: &Value, prefix: &str, shift: u32) -> Self {
+        let mut metadata = overlay::fields(pod.get("metadata").cloned().unwrap_or_default());
+        let mut labels = overlay::fields(metadata.remove("labels").unwrap_or_default());
+        let mut spec = overlay::fields(pod.get("spec").cloned().unwrap_or_default());
+        metadata.remove("name");
+        labels.remove(wire::LABEL_REPLICA_INDEX);
+        spec.remove("hostname");
+        let index = wire::LABEL_REPLICA_INDEX;
+        let (metadata, labels, spec) = (tail(&metadata), tail(&labels), tail(&spec));
+        Self {
+            pieces: [
+                format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{prefix}"#),
+                format!(r#"","labels":{{"{index}":""#),
+                format!(r#""{labels}}}{metadata}}},"spec":{{"hostname":"{prefix}"#),
+                format!(r#""{spec}}}}}"#),
+            ],
+            shift,
+        }
+    }
+
+    /// The manifest of worker `index`, as JSON text.
+    pub fn manifest(&self, index: u32) -> String {
+        let [name, label, hostname, end] = &self.pieces;
+        let rank = index.saturating_add(self.shift);
+        format!("{name}{index}{label}{rank}{hostname}{index}{end}")
+    }
+}
+
+/// The fields of an object as they follow another field: each after a comma.
+fn tail(fields: &Fields) -> String {
+    let text = serde_json::to_string(fields).unwrap_or_default();
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default();
+    if inner.is_empty() { String::new() } else { format!(",{inner}") }
+}
+
+/// Makes the workers of this job, if it has any.
+pub fn stamp(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerStamp> {
+    let worker = job.worker.as_ref()?;
+    let prefix = job.names.worker(0);
+    let prefix = prefix.strip_suffix('0').unwrap_or(&prefix);
+    Some(WorkerStamp::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
+}
+
+/// A worker without what differs between workers.
+fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) -> Value {
+    let mut pod = Pod::of(job, worker, wire::ROLE_WORKER);
+    overlay::set(&mut pod.metadata, "namespace", job.names.namespace());
+    overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
+    overlay::edit(&mut pod.spec, "dnsConfig", |dns| {
+        overlay::append(dns, "searches", [Value::from(job.names.search_domain())]);
+    });
+    pod.container(|container| {
+        if overlay::is_empty(container, "command") && overlay::is_empty(container, "args") {
+            overlay::set(container, "command", json!(["/usr/sbin/sshd", "-De"]));
+        }
+        if let Some(port) = job.wishes.ssh_probe {
+            probe(container, port);
+        }
+    });
+    pod.environment(wire::ROLE_WORKER, &granted.worker, &granted.everywhere);
+    pod.ports(&granted.worker.ports);
+    pod.ssh(job);
+    pod.files(job, granted);
+    pod.capabilities(granted);
+    pod_group::join(&mut pod, job, gang);
+    json!({"metadata": pod.metadata, "spec": pod.spec})
+}
+
+/// A readiness probe on the ssh port, unless the user has one.
+fn probe(container: &mut Fields, port: u16) {
+    if container.get("readinessProbe").is_none_or(Value::is_null) {
+        overlay::set(
+            container,
+            "readinessProbe",
+            json!({"tcpSocket": {"port": port}, "periodSeconds": PROBE_SECONDS}),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

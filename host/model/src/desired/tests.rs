@@ -1,0 +1,4 @@
+//! Whole objects, compared field by field with what the MPI Operator 0.8.2 writes.
+
+mod jobs;
+mod pi;
