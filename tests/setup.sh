@@ -150,6 +150,8 @@ need_packages() {
     [[ ${#wanted[@]} -gt 0 ]] || return 0
     if apt_usable; then
         apt_install "${wanted[@]}" || fail "install these packages yourself, then run this again: ${wanted[*]}"
+        mapfile -t wanted < <(missing all)
+        [[ ${#wanted[@]} -eq 0 ]] || fail "installed, but still not found: ${wanted[*]}"
         return 0
     fi
     if command_found apt-get; then
