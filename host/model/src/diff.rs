@@ -1,1 +1,71 @@
-//! Filled in next.
+//! (seen, desired) → the steps that lead from one to the other.
+//!
+//! Total and deterministic: the same arguments give the same steps in the same order, sorted by
+//! [`crate::step::Wave`]; where nothing differs there are none. Never more than `replicas` workers are created
+//! by one pass: each index once, and only where no pod of that name exists, not even a terminating one.
+
+mod foundations;
+mod launcher;
+mod ownership;
+mod workers;
+
+pub use self::ownership::foreign;
+use crate::{
+    desired::Desired,
+    gate::Gate,
+    job::{LauncherCreation, ValidJob},
+    phase::Phase,
+    seen::Seen,
+    step::Step,
+};
+
+/// What to do for a job in `phase`. Without `desired` (no plugin, no pin, plan refused) and beside foreign
+/// objects nothing is created and no content is changed; suspending, cleaning up, scaling down and opening the
+/// gate go on.
+pub fn steps(job: &ValidJob, seen: &Seen, phase: Phase, gate: &Gate, desired: Option<&Desired>) -> Vec<Step> {
+    let desired = desired.filter(|_| foreign(job, seen, phase).is_empty());
+    let mut steps = match phase {
+        Phase::Active => active(job, seen, gate, desired),
+        Phase::Suspended => suspended(job, seen, desired),
+        // Cleaning follows once the status says how it ended, as in the MPI Operator.
+        Phase::Ended => Vec::new(),
+        Phase::Evicted { .. } => launcher::suspend(job, seen).into_iter().collect(),
+        Phase::Finished => {
+            launcher::suspend(job, seen).into_iter().chain(workers::clean_up(job, seen)).collect()
+        }
+    };
+    steps.sort_by_key(Step::wave);
+    steps
+}
+
+fn active(job: &ValidJob, seen: &Seen, gate: &Gate, desired: Option<&Desired>) -> Vec<Step> {
+    let mut steps = workers::scale_down(job, seen);
+    if let Some(desired) = desired {
+        steps.extend(foundations::steps(job, seen, desired));
+        steps.extend(foundations::pod_group(job, seen, desired));
+        steps.extend(launcher::resume(job, seen, desired));
+        // A pod that is created while the name of something that it mounts is still taken would hang on it.
+        if !foundations::are_leaving(seen) {
+            steps.extend(workers::create(job, seen, desired));
+            steps.extend(launcher::create(job, seen, desired));
+        }
+    }
+    steps.extend(launcher::open_gate(gate));
+    steps
+}
+
+/// Under `WaitForWorkersReady` the launcher Job is not made while there are no workers to be ready.
+fn suspended(job: &ValidJob, seen: &Seen, desired: Option<&Desired>) -> Vec<Step> {
+    let mut steps = workers::clean_up(job, seen);
+    steps.extend(launcher::suspend(job, seen));
+    if let Some(desired) = desired {
+        steps.extend(foundations::steps(job, seen, desired));
+        if job.launcher_creation == LauncherCreation::AtStartup && !foundations::are_leaving(seen) {
+            steps.extend(launcher::create_suspended(job, seen, desired));
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests;

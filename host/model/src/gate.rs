@@ -1,1 +1,144 @@
-//! Filled in next.
+//! When the launcher may start: once its workers answer, so that it does not burn its back-off on them.
+//!
+//! In go the job, what is seen and the time; out comes whether our scheduling gate on the launcher pod stays,
+//! or why it opens. [`crate::diff`] makes a step of it, [`crate::status`] an event and a wake-up.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+
+use crate::{
+    api::mpijob::Condition,
+    job::ValidJob,
+    phase::{self, Phase},
+    seen::{LauncherSeen, PodSeen, Seen, Version},
+    status::condition,
+};
+
+/// Hosts that an event names at most; a job has up to some ten thousand.
+const SAMPLE: usize = 8;
+
+/// What becomes of the gate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// Nothing to open: no launcher pod carries our gate, or the job does not run.
+    #[default]
+    NotUsed,
+    /// The launcher waits.
+    Closed {
+        /// For these workers.
+        waiting_for: Missing,
+        /// Until then at most.
+        until: Timestamp,
+    },
+    /// The launcher may start.
+    Open {
+        /// Launcher pod.
+        pod: String,
+        /// Its version.
+        version: Version,
+        /// Where the gate stands in its `spec.schedulingGates`.
+        position: usize,
+        /// Why.
+        because: Because,
+    },
+}
+
+/// Workers that are not Ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// The lowest indexes, at most eight.
+    pub sample: Vec<u32>,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// Why a gate opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Every worker is Ready.
+    AllReady,
+    /// Waiting is in vain: a worker has ended.
+    WorkerFailed,
+    /// The launcher ran before; a retry is not held back.
+    RanBefore,
+    /// As many workers are Ready as the job says it can start with.
+    Minimum,
+    /// It has waited long enough.
+    TimedOut {
+        /// For these workers in vain.
+        missing: Missing,
+    },
+}
+
+/// Decides at `now`. Ready means what the pods' probes say; a terminating worker is not Ready, whatever it says.
+pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
+    let launcher = seen.launcher_of(job).filter(|_| phase::of(job, seen) == Phase::Active);
+    let gated = launcher.and_then(|launcher| {
+        let mut pods = seen.launcher_pods().filter(|pod| !pod.deleting && !pod.is_terminal());
+        pods.find_map(|pod| Some((launcher, pod, pod.gate?)))
+    });
+    let Some((launcher, pod, position)) = gated else { return Gate::NotUsed };
+    let missing = missing(job, seen);
+    let until = deadline(job, pod);
+    let because = if missing.count == 0 {
+        Because::AllReady
+    } else if ran_before(job, seen, launcher, pod) {
+        Because::RanBefore
+    } else if has_ended_worker(job, seen) {
+        Because::WorkerFailed
+    } else if job.workers().saturating_sub(missing.count) >= least(job) {
+        Because::Minimum
+    } else if now >= until {
+        Because::TimedOut { missing }
+    } else {
+        return Gate::Closed { waiting_for: missing, until };
+    };
+    Gate::Open { pod: pod.name.to_string(), version: pod.version, position, because }
+}
+
+/// Enough workers are Ready for the launcher to start: all, or as many as the job says it needs.
+pub fn is_enough_ready(job: &ValidJob, seen: &Seen) -> bool {
+    job.workers().saturating_sub(missing(job, seen).count) >= least(job)
+}
+
+/// The elastic minimum; a minimum above the job's size means all.
+fn least(job: &ValidJob) -> u32 {
+    job.wishes.start_min_workers.unwrap_or(u32::MAX).min(job.workers())
+}
+
+fn missing(job: &ValidJob, seen: &Seen) -> Missing {
+    let workers = job.workers();
+    let is_ready = |pod: &&PodSeen| pod.index < workers && pod.ready && !pod.deleting && !pod.is_terminal();
+    let ready: HashSet<u32> = seen.workers_of(job).filter(is_ready).map(|pod| pod.index).collect();
+    let count = workers.saturating_sub(u32::try_from(ready.len()).unwrap_or(workers));
+    let sample = if count == 0 {
+        Vec::new()
+    } else {
+        (0..workers).filter(|index| !ready.contains(index)).take(SAMPLE).collect()
+    };
+    Missing { sample, count }
+}
+
+fn has_ended_worker(job: &ValidJob, seen: &Seen) -> bool {
+    seen.workers_of(job).any(|pod| pod.index < job.workers() && pod.is_terminal() && !pod.deleting)
+}
+
+/// After a resume only what ran since then counts: the workers are new again.
+fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodSeen) -> bool {
+    let mut ended = seen.launcher_pods().filter(|pod| pod.is_terminal() && pod.uid != gated.uid);
+    match resumed(job) {
+        Some(since) => ended.any(|pod| pod.created >= since),
+        None => launcher.failed > 0 || ended.next().is_some(),
+    }
+}
+
+/// When the job was resumed, if it ever was.
+fn resumed(job: &ValidJob) -> Option<Timestamp> {
+    let suspended: &Condition = condition::find(&job.status, condition::SUSPENDED)?;
+    suspended.last_transition_time.filter(|_| suspended.status == condition::FALSE)
+}
+
+fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {
+    pod.created.checked_add(job.wishes.start_gate_timeout).unwrap_or(Timestamp::MAX)
+}

@@ -1,1 +1,72 @@
-//! Filled in next.
+//! Where a job stands in its life: what the passes of the MPI Operator branch on.
+
+use crate::{
+    api::mpijob::JobStatus,
+    job::ValidJob,
+    seen::{PodPhase, PodSeen, Seen},
+    status::condition,
+};
+
+/// `status.reason` that the kubelet gives a pod that it evicted.
+const EVICTED: &str = "Evicted";
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its objects are to exist and to run.
+    Active,
+    /// Its user (or Kueue) holds it back: no pods are made, the launcher Job is suspended.
+    Suspended,
+    /// The launcher Job is Complete or Failed, the status does not say so yet.
+    Ended,
+    /// It lost workers to the kubelet and cannot go on: ends as Failed.
+    Evicted {
+        /// Workers lost.
+        lost: u32,
+        /// Workers that it had.
+        of: u32,
+    },
+    /// The status says Succeeded or Failed, and since when. Only cleaning up is left.
+    Finished,
+}
+
+/// Reads the phase off the stored status and the cluster.
+pub fn of(job: &ValidJob, seen: &Seen) -> Phase {
+    if is_finished(&job.status) && job.status.completion_time.is_some() {
+        return Phase::Finished;
+    }
+    if seen.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
+        return Phase::Ended;
+    }
+    if job.suspended {
+        return Phase::Suspended;
+    }
+    evicted(job, seen).unwrap_or(Phase::Active)
+}
+
+/// Objects have to be created or followed, so the job has to be rendered.
+pub fn needs_plan(phase: Phase) -> bool {
+    matches!(phase, Phase::Active | Phase::Suspended)
+}
+
+/// Succeeded or Failed is True.
+pub fn is_finished(status: &JobStatus) -> bool {
+    [condition::SUCCEEDED, condition::FAILED].iter().any(|kind| condition::is_true(status, kind))
+}
+
+/// The MPI Operator declares such a job Failed and lets it go on half dead, without end time or cleanup; here
+/// it ends. A job that may start with fewer workers may also go on with as few. A job that the MPI Operator
+/// left half dead is taken over as one that ends now.
+fn evicted(job: &ValidJob, seen: &Seen) -> Option<Phase> {
+    let of = job.workers();
+    let evicted = seen.workers_of(job).filter(|pod| pod.index < of && is_evicted(pod)).count();
+    let lost = u32::try_from(evicted).unwrap_or(of);
+    let enough = job.wishes.start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
+    let declared = condition::find(&job.status, condition::FAILED)
+        .is_some_and(|failed| failed.status == condition::TRUE && failed.reason == condition::EVICTED);
+    ((lost > 0 && !enough) || declared).then_some(Phase::Evicted { lost, of })
+}
+
+fn is_evicted(pod: &PodSeen) -> bool {
+    pod.phase == PodPhase::Failed && pod.failure.as_ref().is_some_and(|failure| failure.reason == EVICTED)
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::names::Names;
+use crate::{job::ValidJob, names::Names, step::Kind};
 
 /// Identity of an object for its whole life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,7 +53,8 @@ pub struct ObjectSeen {
     pub uid: Uid,
     /// For preconditions.
     pub version: Version,
-    /// uid of the controller owner, if any.
+    /// uid of the controller owner, if any; for the ConfigMap of files, which has none, of the owner of kind
+    /// `MPIJob`.
     pub controller: Option<Uid>,
     /// Being deleted.
     pub deleting: bool,
@@ -66,6 +67,8 @@ pub struct ServiceSeen {
     pub object: ObjectSeen,
     /// The selector is the one we write.
     pub selects_job: bool,
+    /// Keys of the selector that we do not write.
+    pub extra_selectors: Vec<Box<str>>,
     /// `publishNotReadyAddresses`.
     pub publishes_not_ready: bool,
 }
@@ -112,12 +115,16 @@ pub struct LauncherEnd {
 }
 
 /// A `PodGroup`, by the digest of the spec that we wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodGroupSeen {
+    /// Which scheduler's.
+    pub kind: Kind,
     /// Identity.
     pub object: ObjectSeen,
     /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
     pub content: Option<Box<str>>,
+    /// Keys of `spec.minResources`, so that a patch can take away those that are no longer wanted.
+    pub resources: Vec<Box<str>>,
 }
 
 /// What a pod is for.
@@ -185,12 +192,29 @@ impl Seen {
         self.pods.iter().filter(|pod| pod.role == Role::Worker)
     }
 
+    /// Worker pods that belong to this very job, also those beyond its replicas.
+    pub fn workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a PodSeen> {
+        self.workers().filter(|pod| pod.controller.as_ref() == Some(&job.uid))
+    }
+
+    /// The launcher Job if it belongs to this very job.
+    pub fn launcher_of(&self, job: &ValidJob) -> Option<&LauncherSeen> {
+        self.launcher.as_ref().filter(|launcher| launcher.object.is_controlled_by(&job.uid))
+    }
+
     /// Launcher pods that the launcher Job controls.
     pub fn launcher_pods(&self) -> impl Iterator<Item = &PodSeen> {
         let job = self.launcher.as_ref().map(|launcher| &launcher.object.uid);
         self.pods.iter().filter(move |pod| {
             pod.role == Role::Launcher && job.is_some_and(|uid| pod.controller.as_ref() == Some(uid))
         })
+    }
+}
+
+impl ObjectSeen {
+    /// Its controller is the owner with this uid.
+    pub fn is_controlled_by(&self, owner: &Uid) -> bool {
+        self.controller.as_ref() == Some(owner)
     }
 }
 

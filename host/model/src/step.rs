@@ -131,18 +131,24 @@ impl Step {
     }
 }
 
+impl Kind {
+    /// `kind` of its manifests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Service => "Service",
+            Self::ConfigMap => "ConfigMap",
+            Self::Secret => "Secret",
+            Self::Pod => "Pod",
+            Self::Job => "Job",
+            Self::VolcanoPodGroup | Self::SchedulerPluginsPodGroup => "PodGroup",
+        }
+    }
+}
+
 impl fmt::Display for ObjectName {
     /// `Pod pi-worker-0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Service => "Service",
-            Kind::ConfigMap => "ConfigMap",
-            Kind::Secret => "Secret",
-            Kind::Pod => "Pod",
-            Kind::Job => "Job",
-            Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => "PodGroup",
-        };
-        write!(f, "{kind} {}", self.name)
+        write!(f, "{} {}", self.kind.as_str(), self.name)
     }
 }
 

@@ -1,0 +1,147 @@
+//! What pods refer to: Service, ConfigMaps, Secret, `PodGroup`.
+
+use serde_json::{Map, Value, json};
+
+use super::ownership::{Held, held};
+use crate::{
+    api::wire,
+    desired::Desired,
+    job::{ValidJob, at},
+    seen::{ConfigSeen, ObjectSeen, PodGroupSeen, Seen, ServiceSeen},
+    step::{Kind, ObjectName, Step, Wave},
+};
+
+/// Optional fields of a `PodGroup`'s spec that we own, of either kind: a patch takes away those that are not
+/// wanted any more.
+const POD_GROUP_FIELDS: [&str; 5] =
+    ["minMember", "queue", "priorityClassName", "minResources", "scheduleTimeoutSeconds"];
+
+/// Brings Service, ConfigMaps and Secret into being and into shape.
+pub fn steps(job: &ValidJob, seen: &Seen, desired: &Desired) -> Vec<Step> {
+    let names = &job.names;
+    let mut steps = Vec::new();
+    steps.extend(service(job, seen, &desired.service));
+    match held(job, seen.config.as_ref(), |config| &config.object) {
+        Held::Free => steps.push(create(Kind::ConfigMap, names.config(), &desired.config)),
+        Held::Ours(config) => steps.extend(config_patch(names.config(), config, &desired.config)),
+        Held::Taken => {}
+    }
+    if let Held::Free = held(job, seen.secret.as_ref(), |secret| secret) {
+        let object = ObjectName { kind: Kind::Secret, name: names.secret() };
+        steps.push(Step::CreateSecret { object, manifest: desired.secret.clone() });
+    }
+    steps.extend(desired.files.as_ref().and_then(|files| self::files(job, seen, files)));
+    steps
+}
+
+/// Brings the `PodGroup` into being and into shape, if gangs are scheduled.
+pub fn pod_group(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+    let (kind, wanted) = desired.pod_group.as_ref()?;
+    let name = job.names.job().to_owned();
+    match held(job, seen.pod_group.as_ref(), |group| &group.object) {
+        Held::Free => Some(create(*kind, name, wanted)),
+        Held::Ours(group) => pod_group_patch(name, group, wanted),
+        Held::Taken => None,
+    }
+}
+
+/// Something that pods mount or refer to is being deleted and not yet gone.
+pub fn are_leaving(seen: &Seen) -> bool {
+    let objects = [
+        seen.service.as_ref().map(|service| &service.object),
+        seen.config.as_ref().map(|config| &config.object),
+        seen.files.as_ref().map(|files| &files.object),
+        seen.secret.as_ref(),
+        seen.pod_group.as_ref().map(|group| &group.object),
+    ];
+    objects.into_iter().flatten().any(|object| object.deleting)
+}
+
+fn service(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
+    let name = job.names.job().to_owned();
+    match held(job, seen.service.as_ref(), |service| &service.object) {
+        Held::Free => Some(create(Kind::Service, name, wanted)),
+        Held::Ours(service) => service_patch(name, service, wanted),
+        Held::Taken => None,
+    }
+}
+
+/// Only the two fields that we own; whatever else a cluster puts into a Service stays.
+fn service_patch(name: String, seen: &ServiceSeen, wanted: &Value) -> Option<Step> {
+    let publishes = at(wanted, "/spec/publishNotReadyAddresses").as_bool().unwrap_or(false);
+    if seen.selects_job && seen.publishes_not_ready == publishes {
+        return None;
+    }
+    let selector = replacing(at(wanted, "/spec/selector"), &seen.extra_selectors);
+    let patch = json!({"spec": {"selector": selector, "publishNotReadyAddresses": publishes}});
+    Some(self::patch(Kind::Service, name, &seen.object, patch))
+}
+
+/// The pin is written along: whoever removed it from here has not removed it from the launcher Job.
+fn config_patch(name: String, seen: &ConfigSeen, wanted: &Value) -> Option<Step> {
+    let annotations = at(wanted, "/metadata/annotations");
+    let wants = |key: &str| annotations.get(key).and_then(Value::as_str);
+    let same = seen.content.as_deref() == wants(wire::ANNOTATION_CONTENT)
+        && seen.pin.as_deref() == wants(wire::ANNOTATION_PIN);
+    let patch = json!({"metadata": {"annotations": annotations}, "data": at(wanted, "/data")});
+    (!same).then(|| self::patch(Kind::ConfigMap, name, &seen.object, patch))
+}
+
+/// The files are immutable. Where a change of the spec changes them, the object goes and comes back in the
+/// next pass; pods that run keep what they mounted.
+fn files(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
+    let name = job.names.files();
+    match held(job, seen.files.as_ref(), |files| &files.object) {
+        Held::Free => Some(create(Kind::ConfigMap, name, wanted)),
+        Held::Ours(files) if files.content.as_deref() != content(wanted) => Some(Step::Delete {
+            object: ObjectName { kind: Kind::ConfigMap, name },
+            uid: files.object.uid.clone(),
+            version: None,
+        }),
+        Held::Ours(_) | Held::Taken => None,
+    }
+}
+
+fn pod_group_patch(name: String, seen: &PodGroupSeen, wanted: &Value) -> Option<Step> {
+    if seen.content.as_deref() == content(wanted) {
+        return None;
+    }
+    let mut spec: Map<String, Value> = at(wanted, "/spec").as_object().cloned().unwrap_or_default();
+    for field in POD_GROUP_FIELDS {
+        let value = spec.entry(field).or_insert(Value::Null);
+        if field == "minResources" && value.is_object() {
+            *value = replacing(value, &seen.resources);
+        }
+    }
+    let annotations = json!({wire::ANNOTATION_CONTENT: content(wanted)});
+    let patch = json!({"metadata": {"annotations": annotations}, "spec": spec});
+    Some(self::patch(seen.kind, name, &seen.object, patch))
+}
+
+/// `wanted` as the merge patch of a map that has the keys `present`: those not wanted become null.
+fn replacing(wanted: &Value, present: &[Box<str>]) -> Value {
+    let mut map = wanted.as_object().cloned().unwrap_or_default();
+    for key in present {
+        map.entry(&**key).or_insert(Value::Null);
+    }
+    Value::Object(map)
+}
+
+fn content(manifest: &Value) -> Option<&str> {
+    at(manifest, "/metadata/annotations").get(wire::ANNOTATION_CONTENT).and_then(Value::as_str)
+}
+
+fn create(kind: Kind, name: String, manifest: &Value) -> Step {
+    Step::Create { object: ObjectName { kind, name }, manifest: manifest.clone(), wave: Wave::Foundations }
+}
+
+fn patch(kind: Kind, name: String, seen: &ObjectSeen, patch: Value) -> Step {
+    Step::Patch {
+        object: ObjectName { kind, name },
+        uid: seen.uid.clone(),
+        version: seen.version,
+        patch,
+        subresource: None,
+        wave: Wave::Foundations,
+    }
+}

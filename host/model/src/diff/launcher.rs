@@ -1,0 +1,86 @@
+//! The launcher Job: created, suspended, resumed; the gate on its pod.
+
+use serde_json::{Value, json};
+
+use super::ownership::{Held, held};
+use crate::{
+    desired::Desired,
+    gate::{self, Gate},
+    job::{LauncherCreation, ValidJob},
+    seen::{LauncherSeen, Seen},
+    step::{Kind, ObjectName, Step, Wave},
+};
+
+/// Creates the Job, if the creation policy allows it by now.
+pub fn create(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+    (is_free(job, seen) && is_due(job, seen)).then(|| creation(job, desired.launcher.clone()))
+}
+
+/// Creates the Job so that its pod does not start yet.
+pub fn create_suspended(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+    if !is_free(job, seen) {
+        return None;
+    }
+    let mut manifest = desired.launcher.clone();
+    if let Some(Value::Object(spec)) = manifest.get_mut("spec") {
+        spec.insert("suspend".to_owned(), Value::Bool(true));
+    }
+    Some(creation(job, manifest))
+}
+
+/// Stops the launcher: Kubernetes deletes the pod of a suspended Job.
+pub fn suspend(job: &ValidJob, seen: &Seen) -> Option<Step> {
+    let launcher = ours(job, seen).filter(|launcher| !launcher.suspended && launcher.end.is_none())?;
+    Some(Step::Patch {
+        object: name(job),
+        uid: launcher.object.uid.clone(),
+        version: launcher.object.version,
+        patch: json!({"spec": {"suspend": true}}),
+        subresource: None,
+        wave: Wave::LauncherUpdate,
+    })
+}
+
+/// Lets a suspended Job run, if the creation policy allows it by now.
+pub fn resume(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+    let launcher = ours(job, seen).filter(|launcher| launcher.suspended && is_due(job, seen))?;
+    let uid = launcher.object.uid.clone();
+    Some(Step::Resume { object: name(job), uid, launcher: desired.launcher.clone() })
+}
+
+/// Opens the gate, if that is what was decided.
+pub fn open_gate(gate: &Gate) -> Option<Step> {
+    match gate {
+        Gate::NotUsed | Gate::Closed { .. } => None,
+        Gate::Open { pod, version, position, because: _ } => {
+            Some(Step::OpenGate { pod: pod.clone(), version: *version, position: *position })
+        }
+    }
+}
+
+/// `WaitForWorkersReady` means Ready, not only Running, and holds again after each suspension.
+fn is_due(job: &ValidJob, seen: &Seen) -> bool {
+    match job.launcher_creation {
+        LauncherCreation::AtStartup => true,
+        LauncherCreation::WaitForWorkersReady => gate::is_enough_ready(job, seen),
+    }
+}
+
+fn ours<'a>(job: &ValidJob, seen: &'a Seen) -> Option<&'a LauncherSeen> {
+    match held(job, seen.launcher.as_ref(), |launcher| &launcher.object) {
+        Held::Ours(launcher) => Some(launcher),
+        Held::Free | Held::Taken => None,
+    }
+}
+
+fn is_free(job: &ValidJob, seen: &Seen) -> bool {
+    matches!(held(job, seen.launcher.as_ref(), |launcher| &launcher.object), Held::Free)
+}
+
+fn name(job: &ValidJob) -> ObjectName {
+    ObjectName { kind: Kind::Job, name: job.names.launcher() }
+}
+
+fn creation(job: &ValidJob, manifest: Value) -> Step {
+    Step::Create { object: name(job), manifest, wave: Wave::Pods }
+}

@@ -1,0 +1,55 @@
+//! Worker pods: created, scaled down, cleaned up.
+
+use std::collections::HashSet;
+
+use super::ownership::{Held, held};
+use crate::{
+    desired::Desired,
+    job::{CleanPodPolicy, ValidJob},
+    seen::{PodPhase, PodSeen, Seen},
+    step::{Kind, ObjectName, Step},
+};
+
+/// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
+pub fn create(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+    let stamp = desired.workers.as_ref()?;
+    let taken: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
+    let indexes: Vec<u32> = (0..job.workers()).filter(|index| !taken.contains(index)).collect();
+    (!indexes.is_empty()).then(|| Step::CreateWorkers { stamp: stamp.clone(), indexes })
+}
+
+/// Deletes our workers beyond the job's size, highest index first.
+pub fn scale_down(job: &ValidJob, seen: &Seen) -> Vec<Step> {
+    let surplus = |pod: &&PodSeen| pod.index >= job.workers();
+    deletions(job, seen, surplus, false)
+}
+
+/// Deletes our workers as `cleanPodPolicy` says, and the `PodGroup` with them.
+pub fn clean_up(job: &ValidJob, seen: &Seen) -> Vec<Step> {
+    let runs = |pod: &&PodSeen| matches!(pod.phase, PodPhase::Running | PodPhase::Pending);
+    let mut steps = match job.clean_pod_policy {
+        CleanPodPolicy::None => return Vec::new(),
+        // A pod that has ended since it was seen is to be kept.
+        CleanPodPolicy::Running => deletions(job, seen, runs, true),
+        CleanPodPolicy::All => deletions(job, seen, |_| true, false),
+    };
+    if let Held::Ours(group) = held(job, seen.pod_group.as_ref(), |group| &group.object) {
+        steps.push(Step::Delete {
+            object: ObjectName { kind: group.kind, name: job.names.job().to_owned() },
+            uid: group.object.uid.clone(),
+            version: None,
+        });
+    }
+    steps
+}
+
+fn deletions(job: &ValidJob, seen: &Seen, doomed: impl Fn(&&PodSeen) -> bool, as_seen: bool) -> Vec<Step> {
+    let mut pods: Vec<&PodSeen> = seen.workers_of(job).filter(|pod| !pod.deleting).filter(doomed).collect();
+    pods.sort_by_key(|pod| std::cmp::Reverse(pod.index));
+    let delete = |pod: &PodSeen| Step::Delete {
+        object: ObjectName { kind: Kind::Pod, name: job.names.worker(pod.index) },
+        uid: pod.uid.clone(),
+        version: as_seen.then_some(pod.version),
+    };
+    pods.into_iter().map(delete).collect()
+}

@@ -1,0 +1,142 @@
+//! The condition `Accepted`: False, with an event, while something keeps the job from being carried out as it
+//! is written; True again only where it was False. A healthy job has none.
+
+use std::time::Duration;
+
+use super::{Draft, condition, shorten};
+use crate::{
+    job::{LauncherCreation, ValidJob},
+    phase::Phase,
+    seen::Seen,
+    step::{FailureReason, Kind, ObjectName, StepFailure},
+};
+
+/// Foreign objects are not reported in a job's first seconds: after a job was deleted and created again under
+/// its name, they are those of the old one, which the garbage collector is about to delete.
+const GRACE: Duration = Duration::from_secs(10);
+/// How soon to look again during the grace.
+const SOON: Duration = Duration::from_secs(1);
+/// How soon to look again for a foreign object that stays: objects without our label are not watched.
+const LATER: Duration = Duration::from_secs(30);
+
+/// What this pass means for the condition.
+enum Acceptance {
+    /// Nothing: it stays as it is.
+    Unknown,
+    Accepted,
+    Refused {
+        reason: &'static str,
+        message: String,
+    },
+}
+
+impl Draft<'_> {
+    pub(super) fn accept(&mut self) {
+        match self.acceptance() {
+            Acceptance::Unknown => {}
+            Acceptance::Accepted => {
+                let refused = condition::find(&self.status, condition::ACCEPTED)
+                    .is_some_and(|accepted| accepted.status == condition::FALSE);
+                let message = format!("MPIJob {} is accepted.", self.job.key());
+                if refused && self.set(condition::ACCEPTED, true, "Accepted", &message) {
+                    self.event(false, "Accepted", &message);
+                }
+            }
+            Acceptance::Refused { reason, message } => self.refuse(reason, &shorten(&message)),
+        }
+    }
+
+    fn refuse(&mut self, reason: &'static str, message: &str) {
+        let claim = condition::Claim { kind: condition::ACCEPTED, holds: false, reason, message };
+        if condition::tell(&mut self.status, claim, self.now) {
+            self.event(true, reason, message);
+            if let Some(message) = self.failed_creation() {
+                self.event(true, "MPIJobFailed", &message);
+            }
+        }
+    }
+
+    fn acceptance(&mut self) -> Acceptance {
+        if let Some(trouble) = &self.outcome.trouble {
+            return Acceptance::Refused { reason: trouble.reason(), message: trouble.message() };
+        }
+        let collision = self.outcome.foreign.first().or_else(|| {
+            let taken = self.first_failure(|reason| reason == FailureReason::Foreign);
+            taken.map(|failure| &failure.object)
+        });
+        if let Some(object) = collision.cloned() {
+            return self.collide(&object);
+        }
+        let refusal =
+            self.first_failure(|reason| matches!(reason, FailureReason::Invalid | FailureReason::Forbidden));
+        match refusal {
+            Some(failure) => refused(failure),
+            None if self.outcome.done.failures.is_empty() && is_complete(self.job, self.seen, self.phase) => {
+                Acceptance::Accepted
+            }
+            None => Acceptance::Unknown,
+        }
+    }
+
+    fn collide(&mut self, object: &ObjectName) -> Acceptance {
+        let created = condition::find(&self.status, condition::CREATED);
+        let since = created.and_then(|created| created.last_transition_time).unwrap_or(self.now);
+        let age = Duration::try_from(self.now.duration_since(since)).unwrap_or_default();
+        if age < GRACE {
+            self.wake(SOON);
+            return Acceptance::Unknown;
+        }
+        self.wake(LATER);
+        let message = format!(
+            "Resource {:?} of Kind {:?} already exists and is not managed by MPIJob",
+            object.name,
+            object.kind.as_str()
+        );
+        Acceptance::Refused { reason: "ErrResourceExists", message }
+    }
+
+    /// The same one at each pass, whatever the order in which parallel writes fail.
+    fn first_failure(&self, wanted: impl Fn(FailureReason) -> bool) -> Option<&StepFailure> {
+        let failures = self.outcome.done.failures.iter().filter(|failure| wanted(failure.reason));
+        failures.min_by(|a, b| (&a.object, &a.message).cmp(&(&b.object, &b.message)))
+    }
+
+    /// What the MPI Operator says when it cannot create a pod.
+    fn failed_creation(&self) -> Option<String> {
+        let failure =
+            self.first_failure(|reason| matches!(reason, FailureReason::Invalid | FailureReason::Forbidden))?;
+        let role = match failure.object.kind {
+            Kind::Pod => "worker",
+            Kind::Job if self.seen.launcher.is_none() => "launcher",
+            _ => return None,
+        };
+        Some(format!("{role} pod created failed: {}", failure.message))
+    }
+}
+
+fn refused(failure: &StepFailure) -> Acceptance {
+    let StepFailure { object, reason, message } = failure;
+    let reason = match (reason, object.kind) {
+        (FailureReason::Forbidden, _) => "Forbidden",
+        (_, Kind::Pod | Kind::Job) => "PodTemplateRefused",
+        _ => "ObjectRefused",
+    };
+    let message = format!("the API server refuses {object}: {message}");
+    Acceptance::Refused { reason, message }
+}
+
+/// All that this phase asks for is there. A refusal is taken back only then: a pass without failures may just
+/// have had nothing to try.
+fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
+    let workers = || {
+        let present = seen.workers_of(job).filter(|pod| pod.index < job.workers()).count();
+        present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
+    };
+    let launcher = seen.launcher_of(job).is_some() || job.launcher_creation != LauncherCreation::AtStartup;
+    let foundations = seen.service.is_some() && seen.config.is_some() && seen.secret.is_some();
+    match phase {
+        Phase::Active => foundations && launcher && workers(),
+        Phase::Suspended => foundations && launcher,
+        Phase::Ended | Phase::Evicted { .. } | Phase::Finished => true,
+    }
+}

@@ -1,0 +1,96 @@
+//! The list of conditions and the one rule by which it changes, as in the MPI Operator 0.8.2.
+
+use jiff::Timestamp;
+
+use crate::api::mpijob::{Condition, JobStatus};
+
+/// The job was seen.
+pub const CREATED: &str = "Created";
+/// The launcher and all workers run.
+pub const RUNNING: &str = "Running";
+/// Never set; other software may.
+pub const RESTARTING: &str = "Restarting";
+/// The launcher Job is complete.
+pub const SUCCEEDED: &str = "Succeeded";
+/// Held back.
+pub const SUSPENDED: &str = "Suspended";
+/// The launcher Job failed, or workers were evicted.
+pub const FAILED: &str = "Failed";
+/// Ours: False while something keeps the job from being carried out as written. A healthy job has none.
+pub const ACCEPTED: &str = "Accepted";
+
+/// Reason of [`FAILED`] when the kubelet took workers away.
+pub const EVICTED: &str = "MPIJobEvicted";
+
+/// `status` of a condition that holds.
+pub const TRUE: &str = "True";
+/// `status` of a condition that does not hold.
+pub const FALSE: &str = "False";
+
+/// The condition of that type.
+pub fn find<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a Condition> {
+    status.conditions.iter().find(|condition| condition.kind == kind)
+}
+
+/// A condition of that type exists and holds.
+pub fn is_true(status: &JobStatus, kind: &str) -> bool {
+    find(status, kind).is_some_and(|condition| condition.status == TRUE)
+}
+
+/// What a condition is to say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim<'a> {
+    pub kind: &'static str,
+    pub holds: bool,
+    pub reason: &'a str,
+    pub message: &'a str,
+}
+
+/// Sets a condition; true if that changed anything. Equal status and reason change nothing, whatever the
+/// message. A changed condition moves to the end; its transition time is kept where only the reason changed.
+pub(crate) fn set(status: &mut JobStatus, claim: Claim, now: Timestamp) -> bool {
+    let state = if claim.holds { TRUE } else { FALSE };
+    let old = find(status, claim.kind);
+    if old.is_some_and(|old| old.status == state && old.reason == claim.reason) {
+        return false;
+    }
+    replace(status, claim, state, now);
+    true
+}
+
+/// As [`set`], but a new message is a change too.
+pub(crate) fn tell(status: &mut JobStatus, claim: Claim, now: Timestamp) -> bool {
+    let state = if claim.holds { TRUE } else { FALSE };
+    let old = find(status, claim.kind);
+    if old
+        .is_some_and(|old| old.status == state && old.reason == claim.reason && old.message == claim.message)
+    {
+        return false;
+    }
+    replace(status, claim, state, now);
+    true
+}
+
+fn replace(status: &mut JobStatus, claim: Claim, state: &str, now: Timestamp) {
+    let since = find(status, claim.kind)
+        .filter(|old| old.status == state)
+        .map_or(Some(now), |old| old.last_transition_time);
+    status.conditions.retain(|condition| condition.kind != claim.kind && !excludes(claim.kind, condition));
+    if matches!(claim.kind, SUCCEEDED | FAILED) {
+        let over = status.conditions.iter_mut().filter(|c| matches!(c.kind.as_str(), RUNNING | FAILED));
+        over.for_each(|condition| FALSE.clone_into(&mut condition.status));
+    }
+    status.conditions.push(Condition {
+        kind: claim.kind.to_owned(),
+        status: state.to_owned(),
+        reason: claim.reason.to_owned(),
+        message: claim.message.to_owned(),
+        last_update_time: Some(now),
+        last_transition_time: since,
+    });
+}
+
+/// Running and Restarting never stand beside each other.
+fn excludes(kind: &str, other: &Condition) -> bool {
+    matches!((kind, other.kind.as_str()), (RUNNING, RESTARTING) | (RESTARTING, RUNNING))
+}

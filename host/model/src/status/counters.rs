@@ -1,0 +1,55 @@
+//! `replicaStatuses`: counted anew at each pass.
+
+use super::Draft;
+use crate::{
+    api::mpijob::{JobStatus, ReplicaStatus},
+    job::ValidJob,
+    phase::Phase,
+    seen::{PodPhase, Seen},
+};
+
+/// Key of the workers' counters.
+pub const WORKER: &str = "Worker";
+/// Key of the launcher's counters.
+pub const LAUNCHER: &str = "Launcher";
+
+impl Draft<'_> {
+    /// The workers of a suspended or ended job do not count, even while they still run. The launcher's entry is
+    /// absent while there is no Job: so clients see that it waits for its workers.
+    pub(super) fn count_replicas(&mut self) {
+        let counted = matches!(self.phase, Phase::Active | Phase::Evicted { .. });
+        let workers = if counted { workers(self.job, self.seen) } else { ReplicaStatus::default() };
+        self.status.replica_statuses.insert(WORKER.to_owned(), workers);
+        if self.seen.launcher_of(self.job).is_none() {
+            self.status.replica_statuses.remove(LAUNCHER);
+        }
+        launcher(self.job, self.seen, &mut self.status);
+    }
+}
+
+/// Counts the job's workers by phase.
+pub fn workers(job: &ValidJob, seen: &Seen) -> ReplicaStatus {
+    let mut counted = ReplicaStatus::default();
+    for pod in seen.workers_of(job).filter(|pod| pod.index < job.workers()) {
+        match pod.phase {
+            PodPhase::Running => counted.active += 1,
+            PodPhase::Succeeded => counted.succeeded += 1,
+            PodPhase::Failed => counted.failed += 1,
+            PodPhase::Pending | PodPhase::Unknown => {}
+        }
+    }
+    counted
+}
+
+/// Counts the launcher, if its Job exists.
+pub fn launcher(job: &ValidJob, seen: &Seen, status: &mut JobStatus) {
+    let Some(launcher) = seen.launcher_of(job) else { return };
+    let mut counted = ReplicaStatus { failed: launcher.failed, ..ReplicaStatus::default() };
+    if let Some(end) = &launcher.end {
+        counted.succeeded = i32::from(end.complete);
+    } else {
+        let running = seen.launcher_pods().filter(|pod| pod.phase == PodPhase::Running).count();
+        counted.active = i32::try_from(running).unwrap_or(i32::MAX);
+    }
+    status.replica_statuses.insert(LAUNCHER.to_owned(), counted);
+}

@@ -1,0 +1,65 @@
+//! How a job ends: by its launcher Job, or by the loss of its workers.
+
+use super::{Count, Draft, condition, shorten};
+use crate::{
+    phase::Phase,
+    seen::{LauncherEnd, PodPhase},
+};
+
+/// The Job controller's reason when the launcher failed too often.
+const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
+
+impl Draft<'_> {
+    pub(super) fn end(&mut self) {
+        match self.phase {
+            Phase::Active | Phase::Suspended | Phase::Finished => {}
+            Phase::Evicted { lost, of } => {
+                let message = format!("{lost}/{of} workers are evicted");
+                self.fail(condition::EVICTED, &message);
+            }
+            Phase::Ended => match self.seen.launcher_of(self.job).and_then(|l| l.end.clone()) {
+                Some(end) if end.complete => self.succeed(&end),
+                Some(end) => {
+                    let (reason, message) = self.failure(&end);
+                    self.fail(&reason, &message);
+                }
+                None => {}
+            },
+        }
+    }
+
+    fn succeed(&mut self, end: &LauncherEnd) {
+        let message = format!("MPIJob {} successfully completed.", self.job.key());
+        self.status.completion_time.get_or_insert(end.time.unwrap_or(self.now));
+        if self.set(condition::SUCCEEDED, true, "MPIJobSucceeded", &message) {
+            self.event(false, "MPIJobSucceeded", &message);
+            self.tale.counts.push(Count::Succeeded);
+        }
+    }
+
+    fn fail(&mut self, reason: &str, message: &str) {
+        self.status.completion_time.get_or_insert(self.now);
+        if self.set(condition::FAILED, true, reason, message) {
+            self.event(true, reason, message);
+            self.tale.counts.push(Count::Failed);
+        }
+    }
+
+    /// The Job's own reason and message; after too many failures with those of the newest failed pod.
+    fn failure(&self, end: &LauncherEnd) -> (String, String) {
+        let or = |text: &str, default: String| if text.is_empty() { default } else { text.to_owned() };
+        let mut reason = or(&end.reason, "MPIJobFailed".to_owned());
+        let mut message = or(&end.message, format!("MPIJob {} has failed", self.job.key()));
+        let failed = self.seen.launcher_pods().filter(|pod| pod.phase == PodPhase::Failed);
+        let newest = failed.max_by_key(|pod| pod.created).filter(|_| reason == BACKOFF_LIMIT_EXCEEDED);
+        if let Some(pod) = newest {
+            let failure = pod.failure.as_deref().cloned().unwrap_or_default();
+            reason = shorten(&format!("{reason}/{}", failure.reason));
+            // Most failed pods have no message: a trailing colon would only look cut off.
+            if !failure.message.is_empty() {
+                message = format!("{message}: {}", failure.message);
+            }
+        }
+        (reason, shorten(&message))
+    }
+}
