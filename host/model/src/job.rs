@@ -3,7 +3,7 @@
 
 mod annotations;
 mod claims;
-mod quantity;
+pub(crate) mod quantity;
 mod view;
 pub mod violation;
 

@@ -67,6 +67,11 @@ impl Names {
         &self.namespace
     }
 
+    /// Suffix of all host names, if one is set.
+    pub fn cluster_domain(&self) -> Option<&str> {
+        self.cluster_domain.as_deref()
+    }
+
     /// ConfigMap with hostfile and `discover_hosts.sh`.
     pub fn config(&self) -> String {
         format!("{}-config", self.job)

@@ -1,1 +1,171 @@
-//! Filled in next.
+//! What plugins get to see of a job, and of its pods.
+
+use serde_json::Value;
+
+use super::{Replica, ValidJob, at, claims::claims, quantity::Quantity};
+use crate::{
+    api::wire,
+    seen::{PodPhase, PodSeen, Seen},
+    view::{ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView},
+};
+
+/// Where sshd listens unless something is said.
+const SSH_PORT: u16 = 22;
+
+impl ValidJob {
+    /// The job as plugins see it. `gated`: its launcher waits for the workers
+    /// ([`crate::desired::launcher::gated`]). Settings stay empty; each plugin of the chain gets its own.
+    pub fn view(&self, gated: bool) -> JobView {
+        let launcher = GroupView {
+            name: wire::ROLE_LAUNCHER.to_owned(),
+            driver: true,
+            runs_ranks: self.launcher_runs_ranks,
+            hosts: vec![self.launcher_host()],
+            ..group(&self.launcher)
+        };
+        let worker = self.worker.as_ref().map(|worker| GroupView {
+            name: wire::ROLE_WORKER.to_owned(),
+            driver: false,
+            runs_ranks: true,
+            hosts: (0..worker.replicas).map(|index| self.worker_host(index)).collect(),
+            ..group(worker)
+        });
+        JobView {
+            name: self.names.job().to_owned(),
+            namespace: self.names.namespace().to_owned(),
+            id: self.uid.0.to_string(),
+            flavor: self.implementation.clone(),
+            flavor_version: None,
+            groups: std::iter::once(launcher).chain(worker).collect(),
+            cluster_domain: self.names.cluster_domain().map(str::to_owned),
+            files_dir: wire::CONFIG_MOUNT_PATH.to_owned(),
+            ssh: Some(SshView {
+                mount_path: self.ssh_mount_path.clone(),
+                port: self.wishes.ssh_probe.filter(|port| *port != SSH_PORT),
+            }),
+            elastic: self.wishes.start_min_workers.is_some(),
+            gated,
+            renders_command: self.wishes.renders_command,
+            settings: Vec::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    /// The pods that may execute ranks, for host discovery: workers by index, then the launcher if it runs ranks.
+    /// Pods of others and workers that are about to be removed do not count.
+    pub fn members(&self, seen: &Seen) -> Vec<Member> {
+        let owned = |pod: &&PodSeen| pod.controller.as_ref() == Some(&self.uid) && pod.index < self.workers();
+        let mut workers: Vec<&PodSeen> = seen.workers().filter(owned).collect();
+        workers.sort_by_key(|pod| pod.index);
+        let workers =
+            workers.into_iter().map(|pod| member(wire::ROLE_WORKER, self.worker_host(pod.index), pod));
+        // A retried launcher has several pods; the last one counts.
+        let launcher = seen.launcher_pods().filter(|_| self.launcher_runs_ranks).last();
+        let launcher = launcher.map(|pod| member(wire::ROLE_LAUNCHER, self.launcher_host(), pod));
+        workers.chain(launcher).collect()
+    }
+
+    fn launcher_host(&self) -> HostEntry {
+        self.host(self.names.launcher(), 0)
+    }
+
+    fn worker_host(&self, index: u32) -> HostEntry {
+        self.host(self.names.worker(index), self.replica_index(index))
+    }
+
+    fn host(&self, short_name: String, index: u32) -> HostEntry {
+        HostEntry { name: self.names.fqdn(&short_name), short_name, index, slots: self.slots }
+    }
+}
+
+fn member(group: &str, host: HostEntry, pod: &PodSeen) -> Member {
+    Member { group: group.to_owned(), host, state: state(pod), topology: Vec::new() }
+}
+
+fn state(pod: &PodSeen) -> MemberState {
+    if pod.is_terminal() {
+        MemberState::Finished
+    } else if pod.deleting {
+        MemberState::Terminating
+    } else if pod.ready {
+        MemberState::Ready
+    } else if pod.phase == PodPhase::Running {
+        MemberState::Running
+    } else {
+        MemberState::Pending
+    }
+}
+
+/// What the template says.
+fn group(replica: &Replica) -> GroupView {
+    let pod = replica.pod_spec();
+    let user = |of: &Value| at(of, "/securityContext/runAsUser").as_i64();
+    GroupView {
+        host_network: replica.host_network(),
+        run_as_user: user(replica.container()).or_else(|| user(pod)),
+        container: container(replica.container()),
+        claims: claims(pod),
+        annotations: annotations(&replica.template),
+        ..GroupView::default()
+    }
+}
+
+fn annotations(template: &Value) -> Vec<Setting> {
+    let Some(annotations) = at(template, "/metadata/annotations").as_object() else { return Vec::new() };
+    let texts = annotations.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
+    let mut settings: Vec<Setting> =
+        texts.map(|(key, value)| Setting { key: key.clone(), value: value.to_owned() }).collect();
+    settings.sort();
+    settings
+}
+
+fn container(container: &Value) -> ContainerView {
+    let amount = |name: &str| resource(container, name).unwrap_or_default();
+    ContainerView {
+        image: at(container, "/image").as_str().unwrap_or_default().to_owned(),
+        command: words(at(container, "/command")),
+        args: words(at(container, "/args")),
+        env: elements(at(container, "/env")).iter().filter_map(variable).collect(),
+        cpu_millis: amount("cpu").millis(),
+        memory_bytes: amount("memory").units(),
+        devices: devices(container),
+    }
+}
+
+/// A value that is not written counts as empty, as in Kubernetes; a reference has none.
+fn variable(entry: &Value) -> Option<(String, Option<String>)> {
+    let name = at(entry, "/name").as_str()?.to_owned();
+    let literal = at(entry, "/valueFrom").is_null();
+    Some((name, literal.then(|| at(entry, "/value").as_str().unwrap_or_default().to_owned())))
+}
+
+/// The limit, else the request.
+fn resource(container: &Value, name: &str) -> Option<Quantity> {
+    let of = |kind: &str| Quantity::read(at(container, kind).get(name)?);
+    of("/resources/limits").or_else(|| of("/resources/requests"))
+}
+
+/// Extended resources: those with a domain before their name.
+fn devices(container: &Value) -> Vec<(String, u64)> {
+    let kinds = ["/resources/limits", "/resources/requests"];
+    let mut names: Vec<&String> = kinds
+        .iter()
+        .filter_map(|kind| at(container, kind).as_object())
+        .flat_map(|resources| resources.keys())
+        .filter(|name| name.contains('/'))
+        .collect();
+    names.sort();
+    names.dedup();
+    names.into_iter().filter_map(|name| Some((name.clone(), resource(container, name)?.units()))).collect()
+}
+
+fn words(list: &Value) -> Vec<String> {
+    elements(list).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn elements(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
