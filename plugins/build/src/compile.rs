@@ -1,0 +1,84 @@
+//! Plugin crates to core modules, by cargo.
+
+use std::{env, ffi::OsString, path::PathBuf, process::Command};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{self, PROFILE, Package, TARGET, Workspace};
+
+/// What to do where the compiler has no standard library for the target.
+const NO_TARGET: &str = "the compiler has no standard library for wasm32-unknown-unknown. Either
+  rustup target add wasm32-unknown-unknown
+or, where rustup cannot fetch it, with Debian's packages
+  apt-get install rustc-web cargo-web rust-web-src lld-19
+  export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-19
+  export COXSWAIN_CARGO=/usr/bin/cargo COXSWAIN_WASM_FLAGS=-Zbuild-std=std,panic_abort";
+
+/// Compiles the core modules of `plugins`.
+pub fn modules(workspace: &Workspace, plugins: &[&Package]) -> Result<()> {
+    let flags = env::var("COXSWAIN_WASM_FLAGS").unwrap_or_default();
+    if !flags.contains("build-std") && !has_target()? {
+        bail!("{NO_TARGET}");
+    }
+
+    let mut command = workspace::cargo();
+    command.args(["build", "--locked", "--target", TARGET, "--profile", PROFILE]);
+    command.args(plugins.iter().flat_map(|plugin| ["--package", &plugin.id]));
+    command.args(flags.split_whitespace());
+    command.current_dir(&workspace.root);
+    command.env("CARGO_TARGET_DIR", &workspace.target);
+    command.env("CARGO_ENCODED_RUSTFLAGS", rustflags(workspace)?);
+    // Set by the cargo that runs this program; they are not for another package's build.
+    command.env_remove("RUSTFLAGS").env_remove("CARGO_MANIFEST_DIR");
+
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    if !status.success() {
+        bail!("compiling the plugins failed ({status})");
+    }
+    Ok(())
+}
+
+/// Paths of this machine become the same everywhere: they reach the bytes through messages of panics.
+fn rustflags(workspace: &Workspace) -> Result<OsString> {
+    let home = cargo_home().context("neither CARGO_HOME nor HOME is set")?;
+    let mut flags = OsString::new();
+    // Where several match, the last one counts, so the general one comes first.
+    for (from, to) in [
+        (&home, "/cargo"),
+        (&sysroot()?, "/rust"),
+        (&workspace.root, "/coxswain"),
+        (&workspace.target, "/target"),
+    ] {
+        if !flags.is_empty() {
+            flags.push("\u{1f}");
+        }
+        flags.push("--remap-path-prefix=");
+        flags.push(from);
+        flags.push("=");
+        flags.push(to);
+    }
+    Ok(flags)
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home)
+}
+
+fn sysroot() -> Result<PathBuf> {
+    print("sysroot", &[])
+}
+
+/// Whether the compiler brings the target's standard library.
+fn has_target() -> Result<bool> {
+    Ok(print("target-libdir", &["--target", TARGET])?.is_dir())
+}
+
+fn print(what: &str, more: &[&str]) -> Result<PathBuf> {
+    let mut command = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    command.args(["--print", what]).args(more);
+    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    let text =
+        String::from_utf8(output.stdout).with_context(|| format!("reading the answer of {command:?}"))?;
+    Ok(text.trim().into())
+}

@@ -1,0 +1,79 @@
+//! Builds every plugin of the workspace as a component and writes `target/plugins/NAME.wasm`.
+//!
+//! ```text
+//! cargo run -p coxswain-plugin-build [-- NAME…]
+//! ```
+//!
+//! | Variable | Meaning |
+//! |---|---|
+//! | `COXSWAIN_CARGO` | the cargo to call; default `cargo` |
+//! | `COXSWAIN_WASM_FLAGS` | more arguments of `cargo build`, separated by blanks, such as `-Zbuild-std=std,panic_abort` |
+//! | `COXSWAIN_PLUGINS` | where to write; default `plugins` in the target directory |
+//!
+//! Everything else (`RUSTC`, `RUSTC_BOOTSTRAP`, a linker) reaches cargo as it is; `RUSTFLAGS` does not, as it would
+//! change the bytes and with them every digest.
+
+mod compile;
+mod workspace;
+
+use std::{fs, process::ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::workspace::{Package, Workspace};
+
+/// A shipped component fits a ConfigMap many times over and compiles in about 20 ms.
+const SHIPPED_LIMIT: usize = 60 << 10;
+/// Those for tests hold many ways to fail.
+const HOSTILE_LIMIT: usize = 100 << 10;
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(names: &[String]) -> Result<()> {
+    let workspace = Workspace::read()?;
+    let known = |name: &String| workspace.plugins.iter().any(|plugin| plugin.name == *name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        let all: Vec<&str> = workspace.plugins.iter().map(|plugin| &*plugin.name).collect();
+        anyhow::bail!("no plugin is called {unknown}; there are: {}", all.join(", "));
+    }
+
+    let chosen: Vec<&Package> =
+        workspace.plugins.iter().filter(|plugin| names.is_empty() || names.contains(&plugin.name)).collect();
+    compile::modules(&workspace, &chosen)?;
+    fs::create_dir_all(&workspace.output)
+        .with_context(|| format!("creating {}", workspace.output.display()))?;
+    chosen.into_iter().try_for_each(|plugin| componentize(&workspace, plugin))
+}
+
+/// Core module to component, within its limit, written and reported.
+fn componentize(workspace: &Workspace, plugin: &Package) -> Result<()> {
+    let module = workspace.module(plugin);
+    let bytes = fs::read(&module).with_context(|| format!("reading {}", module.display()))?;
+    let component = wit_component::ComponentEncoder::default()
+        .validate(true)
+        .module(&bytes)
+        .and_then(|mut encoder| encoder.encode())
+        .with_context(|| format!("making a component of {}", module.display()))?;
+
+    let limit = if plugin.name == "hostile" { HOSTILE_LIMIT } else { SHIPPED_LIMIT };
+    let size = component.len();
+    ensure!(size <= limit, "{} has {size} bytes, the limit is {limit}", plugin.name);
+
+    let path = workspace.output.join(&plugin.name).with_extension("wasm");
+    // Unchanged bytes keep their time stamp, so that nothing that depends on them is built again.
+    if fs::read(&path).ok().as_deref() != Some(&*component) {
+        fs::write(&path, &component).with_context(|| format!("writing {}", path.display()))?;
+    }
+    let digest: String = Sha256::digest(&component).iter().map(|byte| format!("{byte:02x}")).collect();
+    eprintln!("{:<12} {size:>6} bytes  sha256:{digest}", plugin.name);
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! What authors of plugins would otherwise write again.
+//!
+//! In goes a [`types::Job`] as the host sends it, out come pieces of a [`types::Plan`]. Nothing here holds state, and
+//! the crate needs no standard library, so that a plugin stays a few ten kilobytes.
+//!
+//! | Module | For |
+//! |---|---|
+//! | [`groups`] | who starts the run, who executes ranks, how many |
+//! | [`hostfile`] | host lists in the dialects of the launchers |
+//! | [`discover`] | `discover_hosts.sh` |
+//! | [`env`] | variables, the user's value first or ours |
+//! | [`settings`] | declared settings: checks with words that help, and lookup |
+//! | [`shell`] | splitting and quoting words |
+//! | [`plan`] | files, notes, violations |
+//!
+//! A plugin generates its own exports and takes the types from here:
+//!
+//! ```ignore
+//! mod bindings {
+//!     wit_bindgen::generate!({
+//!         path: "../../wit",
+//!         world: "launcher-plugin",
+//!         with: { "coxswain:plugin/types@0.1.0": coxswain_plugin_kit::types },
+//!     });
+//! }
+//! ```
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod bindings;
+pub mod discover;
+pub mod env;
+pub mod groups;
+pub mod hostfile;
+pub mod plan;
+#[cfg(test)]
+mod sample;
+pub mod settings;
+pub mod shell;
+
+pub use bindings::coxswain::plugin::types;

@@ -1,0 +1,156 @@
+//! Launcher plugin for Open MPI.
+//!
+//! Nothing in a job says which version its image holds, so every job gets the variables of both: Open MPI 4 (ORTE) reads
+//! `OMPI_MCA_orte_*` and `OMPI_MCA_plm_rsh_*` and ignores the rest; 5 (PRRTE) reads `PRTE_MCA_*` and, since 5.0.6,
+//! nothing else. Both sets together were run on 4.1.8, 5.0.8, 5.0.10 and 5.0.11.
+
+mod bindings;
+
+use bindings::exports::coxswain::plugin::{about, launcher};
+use coxswain_plugin_kit::{
+    discover,
+    env::Env,
+    groups, hostfile, plan,
+    settings::{self, Declared, Kind, Settings},
+    types::{Change, Edit, Failure, File, Group, Job, Member, Plan, Setting, Violation},
+};
+
+/// Names under which the MPI Operator has always mounted them.
+const HOSTFILE: &str = "hostfile";
+const DISCOVER_HOSTS: &str = "discover_hosts.sh";
+
+const SSH_ARGS: &str = "ssh-args";
+const TREE_SPAWN: &str = "tree-spawn";
+const DISCOVER_SLOTS: &str = "discover-hosts-slots";
+const MPIRUN_ARGS: &str = "mpirun-args";
+
+const SETTINGS: &[Declared] = &[
+    Declared {
+        key: SSH_ARGS,
+        kind: Kind::Text,
+        default: "-o ConnectionAttempts=10",
+        summary: "words for every ssh, separated by blanks",
+    },
+    Declared {
+        key: TREE_SPAWN,
+        kind: Kind::Flag,
+        default: "true",
+        summary: "beyond 64 hosts workers start workers, which needs keys on them; false: the launcher starts all",
+    },
+    Declared {
+        key: DISCOVER_SLOTS,
+        kind: Kind::Flag,
+        default: "false",
+        summary: "discover_hosts.sh prints host:slots, as Horovod reads it, in place of host",
+    },
+    Declared {
+        key: MPIRUN_ARGS,
+        kind: Kind::Words,
+        default: "",
+        summary: "further arguments of mpirun in a rendered command",
+    },
+];
+
+struct OpenMpi;
+
+impl about::Guest for OpenMpi {
+    fn describe() -> about::Descriptor {
+        about::Descriptor {
+            name: "openmpi".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "Open MPI 4 and 5 over ssh".into(),
+            serves: vec!["OpenMPI".into()],
+            settings: settings::kinds(SETTINGS),
+            reads_env: vec![],
+            writes_env: vec!["OMPI_MCA_".into(), "PRTE_MCA_".into()],
+            reads_annotations: vec![],
+        }
+    }
+
+    fn check_settings(settings: Vec<Setting>) -> Vec<Violation> {
+        settings::check(SETTINGS, &settings)
+    }
+}
+
+impl launcher::Guest for OpenMpi {
+    fn render(job: Job) -> Result<Plan, Failure> {
+        let settings = Settings::parse(SETTINGS, &job.settings)?;
+        let driver = groups::driver(&job)?;
+
+        let mut edits = environment(&job, driver, settings);
+        if job.renders_command {
+            let command = Change::LaunchCommand(command(&job, driver, settings)?);
+            edits.push(Edit { group: Some(driver.name.clone()), change: command });
+        }
+        let hosts = hostfile::write(groups::rank_hosts(&job), hostfile::Dialect::Slots);
+        let mut notes = Vec::new();
+        if hosts.is_empty() {
+            notes.push(plan::warning("no host executes ranks: mpirun will refuse the empty hostfile"));
+        }
+        Ok(Plan { edits, files: vec![plan::job_file(HOSTFILE, hosts), script(&job, &[], settings)], notes })
+    }
+
+    fn follow(job: Job, members: Vec<Member>) -> Result<Vec<File>, Failure> {
+        let settings = Settings::parse(SETTINGS, &job.settings)?;
+        Ok(vec![script(&job, &members, settings)])
+    }
+}
+
+/// First what the MPI Operator sets, in its order and by force, as its value wins there. Then the names of Open MPI 5,
+/// which give way to the user's.
+fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
+    let path = hostfile_path(job);
+    let slots = groups::default_slots(job).to_string();
+    let ssh_args = ssh_args(job, settings);
+    Env::of(&driver.name)
+        .force("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
+        .force("OMPI_MCA_orte_default_hostfile", path.as_str())
+        .force("OMPI_MCA_plm_rsh_args", ssh_args.as_str())
+        .force("OMPI_MCA_orte_set_default_slots", slots.as_str())
+        .fallback("PRTE_MCA_prte_default_hostfile", path)
+        // The opposite of ORTE's value, and right: with true, PRRTE takes the launcher's own line for a remote host and
+        // opens ssh to itself. It keeps the names of others as written either way.
+        .fallback("PRTE_MCA_prte_keep_fqdn_hostnames", "false")
+        .fallback("PRTE_MCA_plm_ssh_args", ssh_args)
+        .fallback("PRTE_MCA_prte_set_default_slots", slots)
+        .when(!settings.flag(TREE_SPAWN), |env| {
+            env.fallback("OMPI_MCA_plm_rsh_no_tree_spawn", "1")
+                .fallback("PRTE_MCA_plm_ssh_no_tree_spawn", "1")
+        })
+        .into_edits()
+}
+
+fn ssh_args(job: &Job, settings: Settings) -> String {
+    let mut args = settings.text(SSH_ARGS).to_owned();
+    if let Some(port) = job.ssh.as_ref().and_then(|ssh| ssh.port) {
+        let blank = if args.is_empty() { "" } else { " " };
+        args.push_str(&format!("{blank}-p {port}"));
+    }
+    args
+}
+
+/// `mpirun [-n TOTAL] --hostfile FILE [--allow-run-as-root] [more] PROGRAM…`.
+fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>, Failure> {
+    let program = groups::program(driver)?;
+    let mut words = vec!["mpirun".to_owned()];
+    // The number of an elastic job changes, its launcher's command cannot. Without -n, mpirun fills the hostfile.
+    if !job.elastic {
+        words.extend(["-n".to_owned(), groups::total_slots(job).to_string()]);
+    }
+    words.extend(["--hostfile".to_owned(), hostfile_path(job)]);
+    // mpirun refuses root unless told. The pod's security context is where root is forbidden.
+    if matches!(driver.run_as_user, None | Some(0)) {
+        words.push("--allow-run-as-root".to_owned());
+    }
+    words.extend(settings.words(MPIRUN_ARGS));
+    words.extend_from_slice(program);
+    Ok(words)
+}
+
+fn script(job: &Job, members: &[Member], settings: Settings) -> File {
+    plan::job_script(DISCOVER_HOSTS, discover::script(job, members, settings.flag(DISCOVER_SLOTS)))
+}
+
+fn hostfile_path(job: &Job) -> String {
+    [&job.files_dir, "/", HOSTFILE].concat()
+}
