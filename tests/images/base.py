@@ -70,7 +70,9 @@ def inputs():
 
 def tree():
     """The folder with the base's file tree, built where the cache has none."""
-    return store.made(store.folder("base", inputs()), make) / "tree"
+    place = store.made(store.folder("base", inputs()), make)
+    store.forget_old("base")
+    return place / "tree"
 
 
 def make(folder):

@@ -12,9 +12,6 @@ from progress import Failure, step
 
 HERE = Path(__file__).parent
 
-KEPT = 3
-"""Operator images in the cache: each build of the operator makes another one of some 30 MB."""
-
 ELF_INTERPRETER = 3
 """Program header type PT_INTERP: present in a program that needs a loader and shared libraries."""
 

@@ -24,6 +24,10 @@ def cache_folder():
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "coxswain"
 
 
+KEPT = 3
+"""Folders of one product that stay: for this checkout, another one, and the one before. An operator's is 30 MB."""
+
+
 def folder(name, inputs):
     """Where the product `name` made of `inputs` is, or will be. An input is a Path (its content counts) or text."""
     digest = hashlib.sha256()
@@ -53,11 +57,11 @@ def made(place, make):
     return place
 
 
-def keep_newest(name, count):
-    """Removes all but the `count` youngest folders of a product whose inputs change with every build."""
+def forget_old(name):
+    """Removes all but the KEPT youngest folders of a product. What was made just now is the youngest."""
     digest = "[0-9a-f]" * DIGEST_LETTERS
     folders = sorted((cache_folder() / "images").glob(f"{name}-{digest}"), key=lambda one: one.stat().st_mtime)
-    for old in folders[:-count]:
+    for old in folders[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
         old.with_name(old.name + ".lock").unlink(missing_ok=True)
 
