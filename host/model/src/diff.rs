@@ -66,6 +66,3 @@ fn suspended(job: &ValidJob, seen: &Seen, desired: Option<&Desired>) -> Vec<Step
     }
     steps
 }
-
-#[cfg(test)]
-mod tests;

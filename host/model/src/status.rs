@@ -9,13 +9,14 @@ pub mod condition;
 mod counters;
 mod ending;
 mod patch;
-mod trouble;
+pub mod trouble;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use self::{patch::merge_patch, trouble::Trouble};
+pub use self::patch::merge_patch;
+use self::trouble::Trouble;
 use crate::{
     api::{
         MpiJob,
@@ -74,20 +75,11 @@ pub struct Outcome {
     pub done: Done,
     /// What was decided about the launcher's gate.
     pub gate: Gate,
-    /// What [`crate::diff::foreign`] found.
-    pub foreign: Vec<ObjectName>,
     /// Why the job could not be rendered.
     pub trouble: Option<Trouble>,
-    /// Set in the pass whose steps create the job's ConfigMap with a new pin.
-    pub pinned: Option<Pinned>,
-}
-
-/// What is told once a job, when its pin is written.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pinned {
-    /// `openmpi@0123456789ab (v0.1.0)`, launcher first.
-    pub by: String,
-    /// The plugins' remarks.
+    /// `openmpi@0123456789ab (v0.1.0)`, launcher first: set in the pass whose steps write the job's pin.
+    pub pinned: Option<String>,
+    /// The plugins' remarks, told together with the pin.
     pub notes: Vec<Note>,
 }
 
@@ -158,8 +150,8 @@ impl Draft<'_> {
         if self.outcome.done.failures.iter().any(|failure| failed(&failure.object)) {
             return;
         }
-        self.event(false, "PluginsPinned", &format!("rendered by {}", pinned.by));
-        for note in &pinned.notes {
+        self.event(false, "PluginsPinned", &format!("rendered by {pinned}"));
+        for note in &self.outcome.notes {
             self.event(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
         }
         if !at(self.job.launcher.pod_spec(), "/restartPolicy").is_null() {
@@ -306,6 +298,3 @@ pub fn shorten(text: &str) -> String {
 fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
-
-#[cfg(test)]
-mod tests;

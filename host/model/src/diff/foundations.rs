@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::ownership::{Held, held};
 use crate::{
     api::wire,
-    desired::Desired,
+    desired::{Desired, content},
     job::{ValidJob, at},
     seen::{ConfigSeen, ObjectSeen, PodGroupSeen, Seen, ServiceSeen},
     step::{Kind, ObjectName, Step, Wave},
@@ -125,10 +125,6 @@ fn replacing(wanted: &Value, present: &[Box<str>]) -> Value {
         map.entry(&**key).or_insert(Value::Null);
     }
     Value::Object(map)
-}
-
-fn content(manifest: &Value) -> Option<&str> {
-    at(manifest, "/metadata/annotations").get(wire::ANNOTATION_CONTENT).and_then(Value::as_str)
 }
 
 fn create(kind: Kind, name: String, manifest: &Value) -> Step {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Draft, condition, shorten};
 use crate::{
+    diff,
     job::{LauncherCreation, ValidJob},
     phase::Phase,
     seen::Seen,
@@ -60,11 +61,12 @@ impl Draft<'_> {
         if let Some(trouble) = &self.outcome.trouble {
             return Acceptance::Refused { reason: trouble.reason(), message: trouble.message() };
         }
-        let collision = self.outcome.foreign.first().or_else(|| {
+        let collision = diff::foreign(self.job, self.seen, self.phase).into_iter().next().or_else(|| {
+            // One without our label, which the watches do not see.
             let taken = self.first_failure(|reason| reason == FailureReason::Foreign);
-            taken.map(|failure| &failure.object)
+            taken.map(|failure| failure.object.clone())
         });
-        if let Some(object) = collision.cloned() {
+        if let Some(object) = collision {
             return self.collide(&object);
         }
         let refusal =

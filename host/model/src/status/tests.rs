@@ -1,1 +1,0 @@
-//! Sequences of statuses.
