@@ -7,10 +7,12 @@ package box
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -37,10 +39,10 @@ func Enter(first state.Process) error {
 // Run runs argv after Enter and returns its exit code; a command that was killed by a signal gives 128 and the
 // signal's number, as in shells. The command ends when this process does, for which it is started through Tie:
 // tie is this program and the arguments that make it call Tie with the rest.
-func Run(tie, argv, environment []string, input *os.File) (code int, err error) {
+func Run(tie, argv, environment []string, input io.Reader, output io.Writer) (code int, err error) {
 	command := exec.Command(tie[0], append(tie[1:len(tie):len(tie)], argv...)...)
 	command.Env = environment
-	command.Stdin, command.Stdout, command.Stderr = input, os.Stdout, os.Stderr
+	command.Stdin, command.Stdout, command.Stderr = input, output, os.Stderr
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
 	if err := command.Start(); err != nil {
@@ -52,7 +54,7 @@ func Run(tie, argv, environment []string, input *os.File) (code int, err error) 
 	if !errors.As(err, &failure) {
 		return 0, err
 	}
-	if status, ok := failure.Sys().(unix.WaitStatus); ok && status.Signaled() {
+	if status, ok := failure.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal()), nil
 	}
 	return failure.ExitCode(), nil

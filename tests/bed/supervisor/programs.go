@@ -57,9 +57,9 @@ func (started *programs) start(argv []string, log string) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	ended := make(chan string, 1)
-	started.running[process.Pid] = ended
-	return program{process.Pid, ended}, process.Release()
+	id, ended := process.Pid, make(chan string, 1)
+	started.running[id] = ended
+	return program{id, ended}, process.Release() // which forgets the id
 }
 
 func (started *programs) bury() {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ func inside(record state.Record, argv []string) error {
 	if err := box.Enter(*record.First); err != nil {
 		return err
 	}
-	return run(record.Bed, argv, os.Stdin)
+	return run(record.Bed, argv, os.Stdin, os.Stdout)
 }
 
 // tieCommand starts what runs inside; nobody else uses it.
@@ -46,13 +47,17 @@ const tieCommand = "tie"
 
 func runTie(_ selection, arguments []string) error { return box.Tie(arguments, os.Environ()) }
 
-// run runs argv after box.Enter, with this program's output.
-func run(bed plan.Bed, argv []string, input *os.File) error {
+// codeNotFound is the exit code that shells give for a program that is not there.
+const codeNotFound = 127
+
+// run runs argv after box.Enter.
+func run(bed plan.Bed, argv []string, input io.Reader, output io.Writer) error {
 	program, err := lookUp(bed, argv[0])
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, "bed:", err)
+		return exitError(codeNotFound)
 	}
-	code, err := box.Run([]string{bed.Program("bed"), tieCommand}, append([]string{program}, argv[1:]...), environment(bed), input)
+	code, err := box.Run([]string{bed.Program("bed"), tieCommand}, append([]string{program}, argv[1:]...), environment(bed), input, output)
 	if err != nil {
 		return err
 	}
@@ -86,6 +91,8 @@ func environment(bed plan.Bed) []string {
 		"KUBECONFIG=" + bed.Kubeconfig(),
 		// Every bed's API server has the same address: without its own cache, kubectl mixes them up.
 		"KUBECACHEDIR=" + bed.Path("kubectl-cache"),
+		// ctr repeats on every call what containerd's log says once.
+		"CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1",
 		"PATH=" + strings.Join(searchPath(bed, os.Getenv("PATH")), ":"),
 	}
 	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
@@ -113,37 +120,3 @@ func searchPath(bed plan.Bed, path string) []string {
 }
 
 var systemFolders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-
-func runLoad(which selection, arguments []string) error {
-	images := which.parse("load", arguments, true, nil)
-	if len(images) == 0 {
-		return errors.New("load: which docker-archive files?")
-	}
-	record, err := which.running()
-	if err != nil {
-		return err
-	}
-	if record.Bed.Mode != plan.Node {
-		return fmt.Errorf("load: the bed %s has no node: start it with `bed up`", record.Bed.Name)
-	}
-	// Opened out here, and handed over as standard input: a path may mean something else inside.
-	var files []*os.File
-	for _, path := range images {
-		file, err := os.Open(path)
-		if err != nil {
-			return fmt.Errorf("load: %w", err)
-		}
-		defer file.Close()
-		files = append(files, file)
-	}
-	if err := box.Enter(*record.First); err != nil {
-		return err
-	}
-	argv := append([]string{record.Bed.Path("bin", "ctr"), "-a", plan.ContainerdSocket, "-n", "k8s.io"}, record.Bed.ImportArguments("-")...)
-	for _, file := range files {
-		if err := run(record.Bed, argv, file); err != nil {
-			return fmt.Errorf("loading %s: %w", file.Name(), err)
-		}
-	}
-	return nil
-}
