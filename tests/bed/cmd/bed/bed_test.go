@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"coxswain.dev/bed/plan"
+)
+
+func TestImagesThatTheKubeletCannotSeeAreFound(t *testing.T) {
+	list := `REF                TYPE        LABELS
+localhost/seen:1   application io.cri-containerd.image=managed
+localhost/not:1    application -
+`
+	if unseen := unseenImages(list); !reflect.DeepEqual(unseen, []string{"localhost/not:1"}) {
+		t.Errorf("found %v", unseen)
+	}
+}
+
+func TestEnvironmentInsideHasNoProxyAndTheBedsOwnKubeconfig(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy")
+	t.Setenv("no_proxy", "x")
+	t.Setenv("KUBECONFIG", "/elsewhere")
+	t.Setenv("KEPT", "yes")
+	t.Setenv("PATH", "/mine")
+	variables := environment(plan.Bed{Name: "x", Dir: "/state/x"})
+	for _, variable := range variables {
+		if strings.Contains(strings.ToLower(variable), "_proxy=") {
+			t.Errorf("%s is kept", variable)
+		}
+	}
+	for _, want := range []string{"KEPT=yes", "KUBECONFIG=/state/x/kubeconfig"} {
+		if !slices.Contains(variables, want) {
+			t.Errorf("no %s in %v", want, variables)
+		}
+	}
+	path := slices.IndexFunc(variables, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") })
+	if path < 0 || !strings.HasPrefix(variables[path], "PATH=/state/x/bin:/mine:") || !strings.Contains(variables[path], "/usr/sbin") {
+		t.Errorf("the path is %v", variables[path])
+	}
+}
+
+func TestOptionsStandBeforeAndBehindACommandButNotInWhatItRuns(t *testing.T) {
+	var which selection
+	rest := which.parse("up", []string{"control-plane", "--name", "two"}, true, nil)
+	if which.name != "two" || !reflect.DeepEqual(rest, []string{"control-plane"}) {
+		t.Errorf("%v, %v", which, rest)
+	}
+	which = selection{name: "one"}
+	rest = which.parse("exec", []string{"kubectl", "--name", "x"}, false, nil)
+	if which.name != "one" || !reflect.DeepEqual(rest, []string{"kubectl", "--name", "x"}) {
+		t.Errorf("%v, %v", which, rest)
+	}
+}
+
+func TestStateFolderUnderWhatTheBedCoversIsRefused(t *testing.T) {
+	for dir, good := range map[string]bool{"/run/bed": false, "/var/run/x": false, "/proc/1": false, "/runs/x": true, "/srv/x": true} {
+		if _, err := (selection{name: "x", dir: dir}).bed(); (err == nil) != good {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
+func TestTailShowsTheLastLinesAndWhereTheRestIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.log")
+	if err := os.WriteFile(path, []byte(strings.Repeat("early\n", 100)+"late\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shown := tail(path)
+	if strings.Count(shown, "early") != tailLines-1 || !strings.Contains(shown, "late") || !strings.Contains(shown, path) {
+		t.Error(shown)
+	}
+	if shown := tail(path + "x"); !strings.Contains(shown, "no such file") {
+		t.Error(shown)
+	}
+}
