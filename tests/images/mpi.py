@@ -94,7 +94,7 @@ def wheel(requirement):
         wanted = folder / "requirement.txt"
         wanted.write_text(line + "\n")
         run("python3", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes",
-            "--dest", folder, "-r", wanted)
+            "--dest", folder, "-r", wanted, env={**os.environ, "TMPDIR": str(folder)})
 
     return next(store.made(store.folder("wheel", [line]), fetch).glob("*.whl"))
 
