@@ -37,6 +37,8 @@ func TestPodResolvesNamesAndReachesTheAPIServerWithItsToken(t *testing.T) {
 	if status := bed.must("status"); !strings.Contains(status, "v1.34.2") || !strings.Contains(status, "node0 Ready") {
 		t.Errorf("status names neither version nor node:\n%s", status)
 	}
+	// From the node itself, as webhooks and programs under `bed exec` go.
+	bed.must("kubectl", "--server", "https://10.96.0.1", "get", "namespaces")
 	if again := bed.must("up"); !strings.Contains(again, "is up already") {
 		t.Errorf("a second `up` says:\n%s", again)
 	}

@@ -115,6 +115,16 @@ func furnishNetwork() error {
 	if err := netlink.LinkSetUp(bridge); err != nil {
 		return fmt.Errorf("setting the node's link up: %w", err)
 	}
+	// Services are translated on the way out, and without a route there is no way out. There is none to anywhere else:
+	// what leaves the bed fails at once.
+	services, err := netlink.ParseIPNet(plan.ServiceRange)
+	if err != nil {
+		return err
+	}
+	route := &netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: services, Scope: netlink.SCOPE_LINK}
+	if err := netlink.RouteAdd(route); err != nil {
+		return fmt.Errorf("adding the route to Services: %w", err)
+	}
 	err = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("letting the node forward packets: %w", err)
