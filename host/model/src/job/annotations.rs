@@ -26,6 +26,8 @@ pub struct Wishes {
     pub plugin: Option<String>,
     /// Tuners after the cluster's.
     pub tuners: Vec<String>,
+    /// Capabilities that the job's plugins may have.
+    pub allow_wants: Vec<String>,
     /// By plugin, then by key.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -40,6 +42,7 @@ impl Default for Wishes {
             renders_command: false,
             plugin: None,
             tuners: Vec::new(),
+            allow_wants: Vec::new(),
             settings: BTreeMap::new(),
         }
     }
@@ -87,6 +90,14 @@ impl Wishes {
             },
             wire::ANNOTATION_PLUGIN => self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty()),
             wire::ANNOTATION_TUNERS => self.tuners = list(value),
+            wire::ANNOTATION_ALLOW_WANTS => {
+                const KNOWN: [&str; 2] = [wire::WANT_LOCK_MEMORY, wire::WANT_SHARED_MEMORY];
+                let wants = list(value);
+                if let Some(unknown) = wants.iter().find(|want| !KNOWN.contains(&want.as_str())) {
+                    return Err(FieldError::not_supported(path(), unknown, KNOWN));
+                }
+                self.allow_wants = wants;
+            }
             _ => self.read_setting(key, value),
         }
         Ok(())
@@ -159,6 +170,18 @@ mod tests {
             errors[0].to_string(),
             "metadata.annotations[coxswain.dev/start-gate-timeout]: Invalid value: \"soon\": must be a duration \
              such as \"90s\", \"10m\" or \"1h30m\""
+        );
+    }
+
+    #[test]
+    fn a_capability_that_nobody_knows_is_a_mistake() {
+        let wants = |value| parse(wire::ANNOTATION_ALLOW_WANTS, value).map(|wishes| wishes.allow_wants);
+
+        assert_eq!(wants("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
+        assert_eq!(
+            wants("shared-memroy").unwrap_err()[0].to_string(),
+            "metadata.annotations[coxswain.dev/allow-wants]: Unsupported value: \"shared-memroy\": supported \
+             values: \"lock-memory\", \"shared-memory\""
         );
     }
 

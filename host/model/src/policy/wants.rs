@@ -1,0 +1,65 @@
+//! Capabilities that only the host can give: granted by the cluster's policy or by the job, otherwise a note.
+
+use super::{ClusterPolicy, Findings};
+use crate::{
+    api::wire,
+    job::{ValidJob, quantity::Quantity},
+    plan::{Change, Plan, Want},
+};
+
+/// (size of shared memory, locking of memory). An empty size sets no limit. The last wish of a kind wins.
+pub(super) fn grant(
+    job: &ValidJob,
+    plan: &Plan,
+    policy: &ClusterPolicy,
+    found: &mut Findings,
+) -> (Option<String>, bool) {
+    let (mut shared_memory, mut lock_memory) = (None, false);
+    for edit in &plan.edits {
+        let Change::Want(want) = &edit.change else { continue };
+        match want.kind.as_str() {
+            wire::WANT_SHARED_MEMORY => {
+                let size = size(&edit.by, want, found);
+                if allowed(job, policy, &edit.by, want, found) {
+                    shared_memory = Some(size);
+                }
+            }
+            wire::WANT_LOCK_MEMORY => lock_memory |= allowed(job, policy, &edit.by, want, found),
+            wire::WANT_WAIT_FOR_MEMBERS if job.wishes.start_gate => {}
+            wire::WANT_WAIT_FOR_MEMBERS => {
+                let text = format!(
+                    "wants the launcher to wait for its workers, but annotation {} turns that off",
+                    wire::ANNOTATION_START_GATE
+                );
+                found.note(&edit.by, text);
+            }
+            unknown => {
+                found.note(&edit.by, format!("wants {unknown:?}, which this operator does not know"));
+            }
+        }
+    }
+    (shared_memory, lock_memory)
+}
+
+fn size(by: &str, want: &Want, found: &mut Findings) -> String {
+    let size = want.parameter.clone().unwrap_or_default();
+    if !size.is_empty() && Quantity::parse(&size).is_none() {
+        let text = format!("{size:?} is no size: write it like 8Gi");
+        found.refuse(by, &format!("wants[{}]", want.kind), text);
+    }
+    size
+}
+
+fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found: &mut Findings) -> bool {
+    let allowed = policy.wants.contains(&want.kind) || job.wishes.allow_wants.contains(&want.kind);
+    if !allowed {
+        let text = format!(
+            "wants {:?}, which is not granted: annotation {}: {} on the job grants it",
+            want.kind,
+            wire::ANNOTATION_ALLOW_WANTS,
+            want.kind
+        );
+        found.note(by, text);
+    }
+    allowed
+}
