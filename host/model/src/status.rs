@@ -142,14 +142,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Only once the ConfigMap that carries the pin has been written.
     fn pin(&mut self) {
-        let config = self.job.names.config();
-        let failed = |object: &ObjectName| object.kind == Kind::ConfigMap && object.name == config;
-        let Some(pinned) = &self.outcome.pinned else { return };
-        if self.outcome.done.failures.iter().any(|failure| failed(&failure.object)) {
-            return;
-        }
+        let Some(pinned) = self.outcome.pinned.as_ref().filter(|_| self.is_pinned()) else { return };
         self.event(false, "PluginsPinned", &format!("rendered by {pinned}"));
         for note in &self.outcome.notes {
             self.event(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
@@ -158,6 +152,14 @@ impl Draft<'_> {
             let message = "Restart policy in pod template overridden by restart policy in replica spec";
             self.event(true, "SetPodTemplateRestartPolicy", message);
         }
+    }
+
+    /// The ConfigMap that carries the pin was written: it did not fail, and nothing kept it from being tried.
+    fn is_pinned(&self) -> bool {
+        let Outcome { done, .. } = self.outcome;
+        let config = ObjectName { kind: Kind::ConfigMap, name: self.job.names.config() };
+        let taken = self.seen.config.as_ref().is_some_and(|c| !c.object.is_controlled_by(&self.job.uid));
+        done.created > 0 && !taken && done.failures.iter().all(|failure| failure.object != config)
     }
 
     fn start(&mut self) {

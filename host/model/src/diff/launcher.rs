@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ownership::{Held, held};
 use crate::{
-    desired::Desired,
+    desired::{self, Desired},
     gate::{self, Gate},
     job::{LauncherCreation, ValidJob},
     seen::{LauncherSeen, Seen},
@@ -18,14 +18,7 @@ pub fn create(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
 
 /// Creates the Job so that its pod does not start yet.
 pub fn create_suspended(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
-    if !is_free(job, seen) {
-        return None;
-    }
-    let mut manifest = desired.launcher.clone();
-    if let Some(Value::Object(spec)) = manifest.get_mut("spec") {
-        spec.insert("suspend".to_owned(), Value::Bool(true));
-    }
-    Some(creation(job, manifest))
+    is_free(job, seen).then(|| creation(job, desired::launcher::with_suspend(&desired.launcher)))
 }
 
 /// Stops the launcher: Kubernetes deletes the pod of a suspended Job.

@@ -1,0 +1,383 @@
+//! A cluster of one job: an API server that keeps objects as JSON and honours preconditions, the passes of an
+//! operator, and by hand what kubelet, Job controller and garbage collector would do.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use coxswain_model::{
+    api::{MpiJob, wire},
+    desired::{self, Gang},
+    diff,
+    gate::{self, Gate},
+    names::Names,
+    phase,
+    pin::Standing,
+    seen::{Seen, Uid, Version},
+    status::{self, Count, Event, Outcome, Tale},
+    step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure, Wave},
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{observe, sample};
+
+/// The cluster, the job's owner and the operator in one.
+pub struct Cluster {
+    pub raw: MpiJob,
+    pub now: Timestamp,
+    pub gang: Gang,
+    pub objects: BTreeMap<ObjectName, Value>,
+    /// Everything that was told, in order.
+    pub events: Vec<Event>,
+    pub counts: Vec<Count>,
+    /// Objects that the API server does not let anyone create, and why.
+    pub refuses: BTreeMap<ObjectName, (FailureReason, String)>,
+    /// How often each object was created and deleted.
+    pub created: BTreeMap<ObjectName, usize>,
+    pub deleted: BTreeMap<ObjectName, usize>,
+    version: u64,
+}
+
+/// What one pass did.
+pub struct Pass {
+    pub steps: Vec<Step>,
+    pub tale: Tale,
+}
+
+impl Pass {
+    pub fn is_idle(&self) -> bool {
+        self.steps.is_empty() && self.tale.status.is_none() && self.tale.events.is_empty()
+    }
+}
+
+impl Cluster {
+    pub fn new(raw: MpiJob) -> Self {
+        Self {
+            raw,
+            now: sample::noon(),
+            gang: Gang::Off,
+            objects: BTreeMap::new(),
+            events: vec![],
+            counts: vec![],
+            refuses: BTreeMap::new(),
+            created: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            version: 1,
+        }
+    }
+
+    /// What the operator's watches show.
+    pub fn seen(&self) -> Seen {
+        let job = sample::valid(&self.raw);
+        let named = |kind, name: String| self.objects.get(&ObjectName { kind, name });
+        let group = |kind| named(kind, job.names.job().into()).map(|o| observe::pod_group(kind, o));
+        let mut pods: Vec<_> =
+            self.objects.iter().filter(|(n, _)| n.kind == Kind::Pod).map(|(_, o)| observe::pod(o)).collect();
+        pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
+        Seen {
+            service: named(Kind::Service, job.names.job().into()).map(observe::service),
+            config: named(Kind::ConfigMap, job.names.config()).map(observe::config),
+            files: named(Kind::ConfigMap, job.names.files()).map(observe::config),
+            secret: named(Kind::Secret, job.names.secret()).map(observe::identity),
+            launcher: named(Kind::Job, job.names.launcher()).map(observe::launcher),
+            pod_group: group(Kind::VolcanoPodGroup).or(group(Kind::SchedulerPluginsPodGroup)),
+            pods,
+        }
+    }
+
+    /// One pass of the operator, as `reconcile` makes it.
+    pub fn pass(&mut self) -> Pass {
+        let job = sample::valid(&self.raw);
+        let seen = self.seen();
+        let phase = phase::of(&job, &seen);
+        let gate = gate::decide(&job, &seen, self.now);
+        let standing = Standing::of(&job, &seen);
+        let known = matches!(standing, Standing::Fresh | Standing::Pinned(_));
+        let desired = (known && phase::needs_plan(phase)).then(|| sample::desired(&job, &seen, &self.gang));
+        let steps = diff::steps(&job, &seen, phase, &gate, desired.as_ref());
+        self.check(&steps, job.workers());
+        let done = self.apply(&steps, &job.names);
+        let fresh = standing == Standing::Fresh && desired.is_some();
+        let pinned = fresh.then(|| "openmpi@0123456789ab (v0.1.0)".to_owned());
+        let outcome = Outcome { done, gate, trouble: None, pinned, notes: vec![] };
+        let tale = status::next(&job, &self.seen(), &outcome, self.now);
+        self.record(&tale);
+        Pass { steps, tale }
+    }
+
+    fn record(&mut self, tale: &Tale) {
+        if let Some(status) = &tale.status {
+            let old = self.raw.status.clone().unwrap_or_default();
+            let mut stored = json!({"status": serde_json::to_value(old.clone()).unwrap()});
+            merge(&mut stored, &status::merge_patch(&old, status));
+            self.raw.status = Some(serde_json::from_value(stored["status"].clone()).unwrap());
+            assert_eq!(self.raw.status.as_ref(), Some(status), "the patch leads to the status");
+        }
+        self.events.extend(tale.events.iter().cloned());
+        self.counts.extend(&tale.counts);
+    }
+
+    /// Passes until one has nothing to do and nothing to tell.
+    pub fn settle(&mut self) {
+        for _ in 0..20 {
+            if self.pass().is_idle() {
+                return;
+            }
+        }
+        panic!("the passes do not come to rest");
+    }
+
+    /// Every list of steps that any test makes is held to this.
+    fn check(&self, steps: &[Step], workers: u32) {
+        assert!(steps.is_sorted_by_key(Step::wave), "{steps:?}");
+        let mut made = BTreeSet::new();
+        let mut make = |name: String| assert!(made.insert(name.clone()), "{name} is created twice");
+        for step in steps {
+            match step {
+                Step::Create { object, .. } | Step::CreateSecret { object, .. } => make(object.to_string()),
+                Step::CreateWorkers { indexes, .. } => {
+                    assert!(!indexes.is_empty() && indexes.len() <= workers as usize);
+                    indexes.iter().for_each(|index| make(format!("worker {index}")));
+                }
+                Step::Delete { object, uid, .. } => {
+                    assert_eq!(&observe::identity(&self.objects[object]).uid, uid);
+                }
+                Step::Patch { .. } | Step::Resume { .. } | Step::OpenGate { .. } => {}
+            }
+        }
+    }
+
+    fn apply(&mut self, steps: &[Step], names: &Names) -> Done {
+        let mut done = Done::default();
+        for wave in [Wave::Foundations, Wave::LauncherUpdate, Wave::Pods] {
+            for step in steps.iter().filter(|step| step.wave() == wave) {
+                self.carry_out(step, names, &mut done);
+            }
+            if !done.failures.is_empty() {
+                break;
+            }
+        }
+        done
+    }
+
+    fn carry_out(&mut self, step: &Step, names: &Names, done: &mut Done) {
+        match step {
+            Step::Create { object, manifest, .. } | Step::CreateSecret { object, manifest } => {
+                self.post(object.clone(), manifest.clone(), done);
+            }
+            Step::CreateWorkers { stamp, indexes } => {
+                for index in indexes {
+                    let pod = serde_json::from_str(&stamp.manifest(*index)).unwrap();
+                    self.post(pod_name(&names.worker(*index)), pod, done);
+                }
+            }
+            Step::Patch { object, uid, version, patch, .. } => {
+                let found = observe::identity(&self.objects[object]);
+                if (&found.uid, found.version) == (uid, *version) {
+                    self.patch(object, patch);
+                } else {
+                    done.failures.push(failure(object, FailureReason::Conflict, "changed"));
+                }
+            }
+            Step::Resume { object, launcher, .. } => {
+                let current = self.objects[object].clone();
+                let resumed = desired::launcher::resumed(current, launcher);
+                self.objects.insert(object.clone(), resumed);
+                self.patch(object, &json!({"status": {"startTime": null}}));
+            }
+            Step::OpenGate { pod, version, position } => self.open(&pod_name(pod), *version, *position, done),
+            Step::Delete { object, version, .. } => {
+                let found = observe::identity(&self.objects[object]);
+                if version.is_some_and(|version| version != found.version) {
+                    done.failures.push(failure(object, FailureReason::Conflict, "changed"));
+                    return;
+                }
+                *self.deleted.entry(object.clone()).or_default() += 1;
+                done.deleted += 1;
+                if object.kind == Kind::Pod {
+                    self.patch(object, &json!({"metadata": {"deletionTimestamp": self.now}}));
+                } else {
+                    self.objects.remove(object);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, pod: &ObjectName, version: Version, position: usize, done: &mut Done) {
+        let object = &self.objects[pod];
+        let name = &object["spec"]["schedulingGates"][position]["name"];
+        if name != wire::GATE_WORKERS || observe::identity(object).version != version {
+            done.failures.push(failure(pod, FailureReason::Conflict, "changed"));
+            return;
+        }
+        let object = self.objects.get_mut(pod).unwrap();
+        object["spec"]["schedulingGates"].as_array_mut().unwrap().remove(position);
+        self.patch(pod, &json!({}));
+    }
+
+    fn post(&mut self, name: ObjectName, manifest: Value, done: &mut Done) {
+        if let Some((reason, message)) = self.refuses.get(&name) {
+            done.failures.push(failure(&name, *reason, message));
+        } else if self.objects.contains_key(&name) {
+            done.failures.push(failure(&name, FailureReason::Conflict, "already exists"));
+        } else {
+            *self.created.entry(name.clone()).or_default() += 1;
+            done.created += 1;
+            self.put(name, manifest);
+        }
+    }
+
+    /// Stores a new object under a uid of its own.
+    pub fn put(&mut self, name: ObjectName, mut manifest: Value) {
+        self.version += 1;
+        merge(
+            &mut manifest,
+            &json!({"metadata": {
+                "name": name.name,
+                "uid": format!("uid-{}", self.version),
+                "resourceVersion": self.version.to_string(),
+                "creationTimestamp": self.now,
+            }}),
+        );
+        self.objects.insert(name, manifest);
+    }
+
+    /// Changes an object.
+    pub fn patch(&mut self, name: &ObjectName, patch: &Value) {
+        self.version += 1;
+        let object = self.objects.get_mut(name).unwrap();
+        merge(object, patch);
+        merge(object, &json!({"metadata": {"resourceVersion": self.version.to_string()}}));
+    }
+
+    pub fn advance(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    /// What the kubelet reports of a worker.
+    pub fn worker(&mut self, index: u32, status: &Value) {
+        self.patch(&pod_name(&format!("pi-worker-{index}")), &json!({"status": status}));
+    }
+
+    /// The kubelet gets all workers ready.
+    pub fn ready(&mut self) {
+        let pods: Vec<_> = self.objects.keys().filter(|n| n.name.contains("-worker-")).cloned().collect();
+        for pod in pods {
+            self.patch(&pod, &json!({"status": {"phase": "Running", "ready": true}}));
+        }
+    }
+
+    /// Terminating pods vanish.
+    pub fn reap(&mut self) {
+        self.objects.retain(|_, object| object.pointer("/metadata/deletionTimestamp").is_none());
+    }
+
+    /// The Job controller makes the launcher's pod.
+    pub fn launch(&mut self, name: &str) {
+        let job = self.objects[&launcher()].clone();
+        assert_ne!(job["spec"]["suspend"], true, "the Job is suspended");
+        let owner = json!([{"uid": job["metadata"]["uid"], "controller": true}]);
+        let mut pod = job["spec"]["template"].clone();
+        pod["metadata"]["ownerReferences"] = owner;
+        self.put(pod_name(name), pod);
+        self.patch(&launcher(), &json!({"status": {"startTime": self.now}}));
+    }
+
+    /// The kubelet runs the launcher's pod, which no gate may hold back.
+    pub fn run_launcher(&mut self, name: &str) {
+        let pod = &self.objects[&pod_name(name)];
+        assert!(observe::pod(pod).gate.is_none(), "the launcher is held back");
+        self.patch(&pod_name(name), &json!({"status": {"phase": "Running", "ready": true}}));
+    }
+
+    /// The Job controller ends the launcher Job.
+    pub fn end(&mut self, kind: &str, reason: &str, message: &str) {
+        let condition = json!({"type": kind, "status": "True", "reason": reason, "message": message});
+        let status = json!({"conditions": [condition], "completionTime": self.now});
+        self.patch(&launcher(), &json!({"status": status}));
+    }
+
+    /// The Job controller deletes the pods of a suspended Job.
+    pub fn stop_launcher(&mut self) {
+        assert_eq!(self.objects[&launcher()]["spec"]["suspend"], true);
+        self.objects.retain(|name, _| !name.name.starts_with("pi-launcher-"));
+    }
+
+    /// The user deletes the job and creates it again; the garbage collector has not been here yet.
+    pub fn recreate(&mut self, uid: &str) {
+        self.raw.metadata.uid = uid.to_owned();
+        self.raw.status = None;
+    }
+
+    /// The garbage collector deletes what belonged to `uid`, and what belonged to that.
+    pub fn collect(&mut self, uid: &str) {
+        let mut gone = BTreeSet::from([Uid::from(uid)]);
+        for _ in 0..2 {
+            let owned =
+                |object: &Value| observe::identity(object).controller.is_some_and(|c| gone.contains(&c));
+            let more: Vec<_> =
+                self.objects.values().filter(|o| owned(o)).map(|o| observe::identity(o).uid).collect();
+            gone.extend(more);
+        }
+        self.objects.retain(|_, object| !gone.contains(&observe::identity(object).uid));
+    }
+
+    /// `True Succeeded MPIJobSucceeded`, in order.
+    pub fn conditions(&self) -> Vec<String> {
+        let status = self.raw.status.clone().unwrap_or_default();
+        status.conditions.iter().map(|c| format!("{}={} {}", c.kind, c.status, c.reason)).collect()
+    }
+
+    /// Reasons of everything told so far.
+    pub fn told(&self) -> Vec<&str> {
+        self.events.iter().map(|event| event.reason.as_str()).collect()
+    }
+
+    /// `Launcher` or `Worker`: active, succeeded, failed.
+    pub fn counters(&self, role: &str) -> Option<(i32, i32, i32)> {
+        let status = self.raw.status.clone().unwrap_or_default();
+        status.replica_statuses.get(role).map(|c| (c.active, c.succeeded, c.failed))
+    }
+
+    /// Indexes of the workers that are there and stay.
+    pub fn workers(&self) -> Vec<u32> {
+        let seen = self.seen();
+        seen.workers().filter(|pod| !pod.deleting).map(|pod| pod.index).collect()
+    }
+
+    pub fn gate(&self) -> Gate {
+        gate::decide(&sample::valid(&self.raw), &self.seen(), self.now)
+    }
+}
+
+pub fn launcher() -> ObjectName {
+    ObjectName { kind: Kind::Job, name: "pi-launcher".to_owned() }
+}
+
+pub fn pod_name(name: &str) -> ObjectName {
+    ObjectName { kind: Kind::Pod, name: name.to_owned() }
+}
+
+fn failure(object: &ObjectName, reason: FailureReason, message: &str) -> StepFailure {
+    StepFailure { object: object.clone(), reason, message: message.to_owned() }
+}
+
+/// RFC 7386.
+pub fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (key, value) in patch {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut target[key.as_str()], value);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! When the launcher starts.
+
+use std::time::Duration;
+
+use coxswain_model::{
+    api::wire,
+    gate::{Because, Gate, Missing},
+    step::Step,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::{
+    cluster::{Cluster, launcher, pod_name},
+    sample::{annotate, noon, raw, suspend},
+};
+
+/// Three workers that do not answer yet, and a launcher pod that waits for them.
+fn waiting(annotations: &[(&str, &str)]) -> Cluster {
+    let mut job = raw(3);
+    annotations.iter().for_each(|(key, value)| annotate(&mut job, key, value));
+    let mut cluster = Cluster::new(job);
+    cluster.settle();
+    cluster.launch("pi-launcher-a");
+    cluster
+}
+
+fn because(cluster: &Cluster) -> Option<Because> {
+    match cluster.gate() {
+        Gate::Open { pod, because, .. } => {
+            assert_eq!(pod, "pi-launcher-a");
+            Some(because)
+        }
+        Gate::Closed { .. } | Gate::NotUsed => None,
+    }
+}
+
+#[test]
+fn it_stays_closed_until_every_worker_is_ready() {
+    let mut cluster = waiting(&[]);
+    cluster.worker(0, &json!({"phase": "Running", "ready": true}));
+    cluster.worker(1, &json!({"phase": "Running"}));
+    let until = noon() + Duration::from_mins(10);
+    let waiting_for = Missing { sample: vec![1, 2], count: 2 };
+    assert_eq!(cluster.gate(), Gate::Closed { waiting_for, until });
+    assert_eq!(cluster.pass().tale.wake, Some(Duration::from_mins(10)));
+
+    cluster.ready();
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+#[test]
+fn terminating_and_foreign_workers_are_not_ready() {
+    let mut cluster = waiting(&[]);
+    cluster.ready();
+    cluster.patch(&pod_name("pi-worker-1"), &json!({"metadata": {"deletionTimestamp": noon()}}));
+    assert_eq!(because(&cluster), None);
+
+    let mut cluster = waiting(&[]);
+    cluster.ready();
+    cluster.patch(&pod_name("pi-worker-1"), &json!({"metadata": {"ownerReferences": []}}));
+    assert_eq!(because(&cluster), None);
+}
+
+#[test]
+fn it_opens_at_once_when_a_worker_has_ended() {
+    for phase in ["Failed", "Succeeded"] {
+        let mut cluster = waiting(&[]);
+        cluster.worker(2, &json!({"phase": phase}));
+        assert_eq!(because(&cluster), Some(Because::WorkerFailed));
+        cluster.settle();
+        assert_eq!(cluster.told().iter().filter(|reason| **reason == "StartGateOpened").count(), 1);
+        cluster.run_launcher("pi-launcher-a");
+    }
+}
+
+#[test]
+fn it_opens_at_once_for_a_retry() {
+    let mut counted = waiting(&[]);
+    counted.patch(&launcher(), &json!({"status": {"failed": 1}}));
+    assert_eq!(because(&counted), Some(Because::RanBefore));
+
+    let mut seen = waiting(&[]);
+    let failed = seen.objects[&pod_name("pi-launcher-a")].clone();
+    seen.put(pod_name("pi-launcher-0"), failed);
+    seen.patch(&pod_name("pi-launcher-0"), &json!({"status": {"phase": "Failed"}}));
+    assert_eq!(because(&seen), Some(Because::RanBefore));
+}
+
+#[test]
+fn what_failed_before_a_suspension_does_not_open_it() {
+    let mut cluster = waiting(&[]);
+    cluster.patch(&launcher(), &json!({"status": {"failed": 2}}));
+    let status = cluster.raw.status.as_mut().unwrap();
+    let mut resumed = status.conditions[0].clone();
+    (resumed.kind, resumed.status) = ("Suspended".to_owned(), "False".to_owned());
+    status.conditions.push(resumed);
+
+    assert_eq!(because(&cluster), None);
+}
+
+#[test]
+fn it_opens_at_the_elastic_minimum() {
+    let mut cluster = waiting(&[(wire::ANNOTATION_START_MIN_WORKERS, "2")]);
+    cluster.worker(0, &json!({"phase": "Running", "ready": true}));
+    assert_eq!(because(&cluster), None);
+    cluster.worker(2, &json!({"phase": "Running", "ready": true}));
+    assert_eq!(because(&cluster), Some(Because::Minimum));
+}
+
+#[test]
+fn it_opens_after_its_time_and_names_the_missing_hosts() {
+    let mut cluster = waiting(&[(wire::ANNOTATION_START_GATE_TIMEOUT, "90s")]);
+    cluster.worker(1, &json!({"phase": "Running", "ready": true}));
+    cluster.advance(Duration::from_secs(89));
+    assert_eq!(cluster.pass().tale.wake, Some(Duration::from_secs(1)));
+    cluster.advance(Duration::from_secs(1));
+    let pass = cluster.pass();
+
+    assert!(matches!(pass.steps.as_slice(), [Step::OpenGate { position: 0, .. }]));
+    assert_eq!(
+        pass.tale.events[0].message,
+        "the launcher starts after 90 s although 2 of 3 workers are not ready: pi-worker-0, pi-worker-2"
+    );
+    cluster.settle();
+    assert_eq!(cluster.told().iter().filter(|reason| **reason == "StartGateTimedOut").count(), 1);
+}
+
+#[test]
+fn an_endless_timeout_is_no_error() {
+    let cluster = waiting(&[(wire::ANNOTATION_START_GATE_TIMEOUT, "18446744073709551615s")]);
+
+    assert!(matches!(cluster.gate(), Gate::Closed { until, .. } if until == jiff::Timestamp::MAX));
+}
+
+#[test]
+fn only_our_gate_is_removed_wherever_it_stands() {
+    let mut cluster = waiting(&[]);
+    let gates =
+        json!([{"name": "example.com/license"}, {"name": wire::GATE_WORKERS}, {"name": "example.com/b"}]);
+    cluster.patch(&pod_name("pi-launcher-a"), &json!({"spec": {"schedulingGates": gates}}));
+    cluster.ready();
+    cluster.settle();
+
+    assert_eq!(
+        cluster.objects[&pod_name("pi-launcher-a")]["spec"]["schedulingGates"],
+        json!([{"name": "example.com/license"}, {"name": "example.com/b"}])
+    );
+}
+
+#[test]
+fn it_is_left_alone_while_the_job_is_suspended_or_does_not_use_it() {
+    let mut cluster = waiting(&[]);
+    cluster.ready();
+    suspend(&mut cluster.raw, true);
+    assert_eq!(cluster.gate(), Gate::NotUsed);
+
+    let off = waiting(&[(wire::ANNOTATION_START_GATE, "none")]);
+    assert_eq!(off.gate(), Gate::NotUsed);
+}

@@ -1,0 +1,16 @@
+//! Jobs on a small cluster in memory: single decisions as tables, whole lives, and properties of all of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that fails is to stop"
+)]
+
+mod cluster;
+mod gates;
+mod lives;
+mod observe;
+mod sample;
+mod statuses;
+mod steps;
