@@ -115,7 +115,8 @@ fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
     if job.launcher_runs_ranks {
         pod.capabilities(granted);
     }
-    if gated(job, gang) {
+    // A gate that the user wrote himself is not written twice: names of gates are unique.
+    if gated(job, gang) && !overlay::lists(&pod.spec, "schedulingGates", "name", wire::GATE_WORKERS) {
         overlay::prepend(&mut pod.spec, "schedulingGates", json!({"name": wire::GATE_WORKERS}));
     }
     json!({"metadata": pod.metadata, "spec": pod.spec})

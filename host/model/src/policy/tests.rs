@@ -347,7 +347,9 @@ fn names_and_contents_of_files_are_checked() {
 
 fn with_hostfile(workers: u32) -> (ValidJob, Plan) {
     let job = job(workers, &[]);
-    let hosts: String = (0..workers).map(|i| format!("pi-worker-{i}.pi.default.svc slots=1\n")).collect();
+    let hosts: Vec<String> =
+        (0..workers).map(|i| format!("pi-worker-{i}.pi.default.svc slots=1\n")).collect();
+    let hosts = hosts.concat();
     let plan = files(vec![
         file("hostfile", Place::Job, &hosts),
         file("discover_hosts.sh", Place::Job, "#!/bin/sh\n"),
