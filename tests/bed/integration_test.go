@@ -110,6 +110,15 @@ func TestDownClearsAwayAnUpThatWasKilledAtAnyPoint(t *testing.T) {
 	}
 }
 
+func TestDownEndsABedWhoseStateWasRemoved(t *testing.T) {
+	bed := newBed(t, "it-removed")
+	bed.must("up")
+	processes := bed.processes()
+	_ = os.RemoveAll(bed.dir) // fails where programs write new files meanwhile
+	bed.must("down")
+	bed.nothingIsLeft(processes)
+}
+
 func TestDownEndsAnUpThatIsUnderWay(t *testing.T) {
 	bed := newBed(t, "it-race")
 	up := bed.command("up")

@@ -174,7 +174,7 @@ func (bed Bed) node() []Component {
 		{
 			Name:  "dns-service",
 			Shown: "Service kube-dns made",
-			After: []string{"kube-controller-manager"},
+			After: []string{"kube-apiserver"}, // which is ready when it has made the namespace's roles
 			Argv:  bed.run("kubectl", "--kubeconfig", bed.Kubeconfig(), "create", "-f", bed.config("dns-service")),
 			Once:  true,
 		},

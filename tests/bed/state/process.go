@@ -3,6 +3,8 @@ package state
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,6 +28,29 @@ func FindProcess(id int) (Process, error) {
 	}
 	_, birth, err := parseStat(string(stat))
 	return Process{ID: id, Birth: birth, Boot: strings.TrimSpace(string(boot))}, err
+}
+
+// FindByArguments finds a running process that was called with exactly these arguments.
+func FindByArguments(arguments ...string) (process Process, found bool, err error) {
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return Process{}, false, err
+	}
+	for _, path := range paths {
+		line, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		argv := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+		id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || !slices.Equal(argv[1:], arguments) {
+			continue
+		}
+		if process, err := FindProcess(id); err == nil && process.Alive() {
+			return process, true, nil
+		}
+	}
+	return Process{}, false, nil
 }
 
 // Alive says whether the process runs. One that has ended and was not yet buried by its parent does not.

@@ -57,3 +57,26 @@ func TestAnotherProcessWithTheSameIDIsNotTheOneThatWas(t *testing.T) {
 		t.Error("identity is more than the id")
 	}
 }
+
+func TestProcessIsFoundByAllOfItsArguments(t *testing.T) {
+	command := exec.Command("sleep", "59.25")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}()
+	// It is a copy of this process until it has become sleep.
+	deadline := time.Now().Add(5 * time.Second)
+	process, found, err := FindByArguments("59.25")
+	for !found && err == nil && time.Now().Before(deadline) {
+		process, found, err = FindByArguments("59.25")
+	}
+	if err != nil || process.ID != command.Process.Pid {
+		t.Errorf("found %v (%v) instead of %d", process, err, command.Process.Pid)
+	}
+	if process, found, _ := FindByArguments("59.25", "more"); found {
+		t.Errorf("found %v", process)
+	}
+}

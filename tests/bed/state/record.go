@@ -14,6 +14,9 @@ import (
 	"coxswain.dev/bed/plan"
 )
 
+// Next is what a file is called while it is written.
+const Next = ".next"
+
 // RecordName also marks a folder as a bed's: nothing is ever removed from a folder without it.
 const RecordName = "bed.json"
 
@@ -53,7 +56,7 @@ func write(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	next := path + ".next"
+	next := path + Next
 	if err := os.WriteFile(next, append(content, '\n'), 0o644); err != nil {
 		return err
 	}

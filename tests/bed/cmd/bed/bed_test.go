@@ -78,3 +78,22 @@ func TestTailShowsTheLastLinesAndWhereTheRestIs(t *testing.T) {
 		t.Error(shown)
 	}
 }
+
+func TestOnlyAFolderWithSomethingElseInItIsForeign(t *testing.T) {
+	dir := t.TempDir()
+	if err := refuseForeign(dir); err != nil {
+		t.Errorf("empty: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bed.json.next"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := refuseForeign(dir); err != nil {
+		t.Errorf("left by a killed `up`: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := refuseForeign(dir); err == nil {
+		t.Error("somebody else's is taken")
+	}
+}

@@ -36,10 +36,6 @@ func runDown(which selection, arguments []string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("down: needs root")
 	}
-	if _, err := os.Stat(bed.Dir); errors.Is(err, os.ErrNotExist) {
-		fmt.Printf("there is no bed %s\n", which.describe(bed))
-		return nil
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
 	folder, err := lockAgainst(ctx, bed.Dir)
@@ -47,7 +43,7 @@ func runDown(which selection, arguments []string) error {
 		return err
 	}
 	defer folder.Close()
-	record, found, err := state.ReadRecord(bed.Dir)
+	record, found, err := findRecord(bed)
 	if err != nil {
 		return err
 	}
@@ -55,15 +51,18 @@ func runDown(which selection, arguments []string) error {
 		if err := refuseForeign(bed.Dir); err != nil {
 			return err
 		}
-		record.Bed = bed
 	}
-	if err := end(record.Bed, keepLogs); err != nil {
+	if err := end(record, keepLogs); err != nil {
 		return err
 	}
 	if !keepLogs {
 		if err := os.Remove(bed.Dir); err != nil {
 			return err
 		}
+	}
+	if !found {
+		fmt.Printf("there is no bed %s\n", which.describe(bed))
+		return nil
 	}
 	fmt.Printf("bed %s is down\n", bed.Name)
 	return nil
@@ -86,12 +85,22 @@ func lockAgainst(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
-// end ends whatever is left of the bed and empties its state folder; the logs stay if keepLogs.
-func end(bed plan.Bed, keepLogs bool) error {
-	record, _, err := state.ReadRecord(bed.Dir)
-	if err != nil {
-		return err
+// findRecord finds a bed by its record; or, where somebody has removed its state folder (with the whole of `target`
+// perhaps), by its first process. What it returns names the bed even if nothing is found.
+func findRecord(bed plan.Bed) (record state.Record, found bool, err error) {
+	if record, found, err = state.ReadRecord(bed.Dir); err != nil || found {
+		return record, found, err
 	}
+	record = state.Record{Bed: bed}
+	first, found, err := state.FindByArguments(firstCommand, bed.Dir)
+	if found {
+		record.First = &first
+	}
+	return record, found, err
+}
+
+// end ends whatever is left of the bed and empties its state folder; the logs stay if keepLogs.
+func end(record state.Record, keepLogs bool) error {
 	if record.First != nil {
 		if err := box.End(*record.First, endPatience); err != nil {
 			return err
@@ -101,10 +110,10 @@ func end(bed plan.Bed, keepLogs bool) error {
 	if err != nil {
 		return err
 	}
-	if err := cgroup.Remove(hierarchies, bed.Cgroup(), endPatience); err != nil {
+	if err := cgroup.Remove(hierarchies, record.Bed.Cgroup(), endPatience); err != nil {
 		return err
 	}
-	return removeState(bed, keepLogs)
+	return removeState(record.Bed, keepLogs)
 }
 
 // removeState removes the record last, so that a removal that is broken off can be taken up again; and not at all
@@ -156,7 +165,10 @@ func refuseForeign(dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(entries) > 0 {
+	for _, entry := range entries {
+		if entry.Name() == state.RecordName+state.Next { // an `up` was killed in the middle of its first word
+			continue
+		}
 		return fmt.Errorf("%s is not a bed's folder and not empty: name another one with --dir", dir)
 	}
 	return nil

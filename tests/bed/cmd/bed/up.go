@@ -46,19 +46,29 @@ func runUp(which selection, arguments []string) error {
 	if done, err := leaveRunning(bed); done || err != nil {
 		return err
 	}
-	if err := start(bed); err != nil {
-		return errors.Join(err, end(bed, true))
+	err = start(bed)
+	if err == nil {
+		err = follow(ctx, bed)
 	}
-	if err := follow(ctx, bed); err != nil {
-		return errors.Join(err, end(bed, true))
+	if err != nil {
+		return errors.Join(err, endFailed(bed))
 	}
 	fmt.Printf("bed %s is up: bed kubectl get nodes, or bed exec COMMAND (KUBECONFIG=%s inside)\n", bed.Name, bed.Kubeconfig())
 	return nil
 }
 
+// endFailed leaves the logs, for whoever wants to know why.
+func endFailed(bed plan.Bed) error {
+	record, _, err := findRecord(bed)
+	if err != nil {
+		return err
+	}
+	return end(record, true)
+}
+
 // leaveRunning says whether the bed runs already, and clears away what is left of one that does not.
 func leaveRunning(bed plan.Bed) (done bool, err error) {
-	record, found, err := state.ReadRecord(bed.Dir)
+	record, found, err := findRecord(bed)
 	if err != nil {
 		return false, err
 	}
@@ -71,7 +81,7 @@ func leaveRunning(bed plan.Bed) (done bool, err error) {
 	}
 	if record.First == nil || !record.First.Alive() || !progress.Done {
 		fmt.Printf("clearing away a bed %s that has ended\n", bed.Name)
-		return false, end(record.Bed, false)
+		return false, end(record, false)
 	}
 	if record.Bed.Mode != bed.Mode || record.Bed.Audit != bed.Audit {
 		return false, fmt.Errorf("a bed %s runs, but otherwise (%s, audit %t): end it with `bed down`, or give --name another name",
