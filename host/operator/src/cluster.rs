@@ -1,0 +1,44 @@
+//! The port between deciding and the cluster: look, write, tell. [`live::Live`] is the real one; a simulator
+//! implements the same trait.
+
+pub mod apply;
+pub mod events;
+pub mod fold;
+pub mod index;
+pub mod key;
+pub mod live;
+pub mod pace;
+pub mod rate;
+pub mod rest;
+pub mod table;
+pub mod watch;
+pub mod wire;
+
+use std::{future::Future, sync::Arc};
+
+use coxswain_model::{
+    api::MpiJob,
+    job::ValidJob,
+    seen::Seen,
+    status::Tale,
+    step::{Done, Step},
+};
+
+use self::key::JobKey;
+use crate::error::Failed;
+
+/// What a pass needs of a cluster.
+pub trait Cluster: Send + Sync {
+    /// The job as last seen or written. Out of memory.
+    fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>>;
+
+    /// What exists of it, our own writes included. Out of memory; no request.
+    fn observe(&self, job: &ValidJob) -> Seen;
+
+    /// Carries the steps out, wave by wave. Never fails as a whole: what did not succeed stands in `Done`.
+    fn apply(&self, job: &ValidJob, steps: Vec<Step>) -> impl Future<Output = Done> + Send;
+
+    /// Writes the status if the tale has a new one (one patch, against the version of `job`), then hands over
+    /// the events and counts the counts. `job` is the one that the tale was made from.
+    fn record(&self, job: &MpiJob, tale: &Tale) -> impl Future<Output = Result<(), Failed>> + Send;
+}

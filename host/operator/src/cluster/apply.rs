@@ -1,0 +1,207 @@
+//! The interpreter of steps: the only writer of a job's objects.
+//!
+//! In: a job and its steps. Out: what came of them. Waves go one after the other; within a wave all writes go in
+//! parallel, as far as [`super::pace`] lets them. A wave with a failure is the last one. Answers are folded into
+//! the index at once, so that the next pass sees what this one did.
+
+mod adopt;
+mod write;
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use coxswain_model::{
+    desired::WorkerStamp,
+    job::ValidJob,
+    step::{Done, Kind, ObjectName, Step, StepFailure, Wave},
+};
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use tokio::time::Instant;
+
+use super::{index::Shared, key::JobKey, pace::Flow, rest::Rest};
+use crate::metrics::Metrics;
+
+/// A pass stops beginning new writes after this long and lets the next one go on, so that a user's change of
+/// mind (suspend, delete) does not wait for 5 000 pods at a rate limit.
+pub const BUDGET: Duration = Duration::from_secs(20);
+
+/// The first workers go in batches of 1, 4, 16, 64 and 256, so that a quota or a webhook that refuses them costs
+/// one request and not thousands.
+const BATCH_GROWTH: usize = 4;
+
+/// Requests of one job that stand in line at once; the pace grants no more.
+const IN_LINE: usize = 256;
+
+/// Failures reported of one kind of object and reason.
+const REPORTED: usize = 3;
+
+/// Carries out the steps of one job.
+pub struct Applier<'a> {
+    /// Sends.
+    pub rest: &'a Rest,
+    /// Folded into.
+    pub index: &'a Shared,
+    /// Counts.
+    pub metrics: &'a Metrics,
+    /// On whose behalf.
+    pub job: &'a ValidJob,
+    /// The same, for index and pace.
+    pub key: JobKey,
+    /// When to stop beginning.
+    pub deadline: Instant,
+}
+
+/// What one write came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrote {
+    Created,
+    Changed,
+    Deleted,
+}
+
+type Result1 = Result<Wrote, StepFailure>;
+
+/// The sum of a wave.
+#[derive(Default)]
+struct Sum {
+    done: Done,
+    /// Writes that were not begun for lack of time.
+    left: bool,
+}
+
+impl Applier<'_> {
+    /// Carries out `steps`. The flag says that not all of them fit into the time.
+    pub async fn apply(&self, steps: Vec<Step>) -> (Done, bool) {
+        let mut waves: BTreeMap<Wave, Vec<Step>> = BTreeMap::new();
+        for step in steps {
+            waves.entry(step.wave()).or_default().push(step);
+        }
+        let mut sum = Sum::default();
+        for (_, steps) in waves {
+            let mut running: FuturesUnordered<BoxFuture<'_, Sum>> =
+                steps.into_iter().map(|step| self.step(step)).collect();
+            while let Some(more) = running.next().await {
+                sum.join(more);
+            }
+            if !sum.done.failures.is_empty() || sum.left {
+                break;
+            }
+        }
+        (sum.done, sum.left)
+    }
+
+    fn step(&self, step: Step) -> BoxFuture<'_, Sum> {
+        match step {
+            Step::Create { object, manifest, .. } => {
+                self.one(async move { self.create(object, &manifest).await })
+            }
+            Step::CreateSecret { object, manifest } => {
+                self.one(async move { self.create_secret(object, &manifest).await })
+            }
+            Step::CreateWorkers { stamp, indexes } => Box::pin(self.create_workers(stamp, indexes)),
+            Step::Patch { object, uid, version, patch, subresource, .. } => {
+                self.one(async move { self.patch(object, &uid, version, patch, subresource).await })
+            }
+            Step::Resume { object, uid, launcher } => {
+                self.one(async move { self.resume(object, &uid, &launcher).await })
+            }
+            Step::OpenGate { pod, version, position } => {
+                self.one(async move { self.open_gate(pod, version, position).await })
+            }
+            Step::Delete { object, uid, version } => {
+                self.one(async move { self.delete(object, &uid, version).await })
+            }
+        }
+    }
+
+    /// One write, unless time is over.
+    fn one<'b>(&'b self, write: impl Future<Output = Result1> + Send + 'b) -> BoxFuture<'b, Sum> {
+        Box::pin(async move {
+            let mut sum = Sum::default();
+            if self.is_late() {
+                sum.left = true;
+            } else {
+                sum.add(write.await);
+            }
+            sum
+        })
+    }
+
+    async fn create_workers(&self, stamp: Arc<WorkerStamp>, indexes: Vec<u32>) -> Sum {
+        let mut sum = Sum::default();
+        let refused = AtomicBool::new(false);
+        let mut rest = indexes.as_slice();
+        let mut size = 1;
+        while !rest.is_empty() && !refused.load(Ordering::Relaxed) && !sum.left {
+            let (batch, later) = rest.split_at(size.min(rest.len()));
+            let mut pods = futures::stream::iter(batch.to_vec())
+                .map(|index| self.create_worker(&stamp, index, &refused))
+                .buffer_unordered(IN_LINE);
+            while let Some(more) = pods.next().await {
+                sum.join(more);
+            }
+            rest = later;
+            size = if size >= IN_LINE { usize::MAX } else { size * BATCH_GROWTH };
+        }
+        sum
+    }
+
+    /// Once one is refused, those that stand in line give way.
+    async fn create_worker(&self, stamp: &WorkerStamp, index: u32, refused: &AtomicBool) -> Sum {
+        let mut sum = Sum::default();
+        let permit = self.rest.turn(Flow::Pods, &self.job.key()).await;
+        if self.is_late() {
+            sum.left = true;
+        } else if !refused.load(Ordering::Relaxed) {
+            let object = ObjectName { kind: Kind::Pod, name: self.job.names.worker(index) };
+            let created = self.post(permit, object, stamp.manifest(index)).await;
+            match created {
+                Ok(_) => self.metrics.pod_created(),
+                Err(_) => refused.store(true, Ordering::Relaxed),
+            }
+            sum.add(created);
+        }
+        sum
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+}
+
+impl Sum {
+    fn add(&mut self, result: Result1) {
+        match result {
+            Ok(Wrote::Created) => self.done.created += 1,
+            Ok(Wrote::Deleted) => self.done.deleted += 1,
+            Ok(Wrote::Changed) => {}
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        let Self { done: Done { created, deleted, failures }, left } = other;
+        self.done.created += created;
+        self.done.deleted += deleted;
+        failures.into_iter().for_each(|failure| self.fail(failure));
+        self.left |= left;
+    }
+
+    fn fail(&mut self, failure: StepFailure) {
+        let alike =
+            |other: &&StepFailure| other.object.kind == failure.object.kind && other.reason == failure.reason;
+        if self.done.failures.iter().filter(alike).count() < REPORTED {
+            self.done.failures.push(failure);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

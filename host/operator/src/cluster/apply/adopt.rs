@@ -1,0 +1,80 @@
+//! "Already exists": is it ours? A created object may be one whose answer was lost, one of a watch that is late,
+//! one that the MPI Operator made (it lacks the label that our watches select), or someone else's.
+
+use coxswain_model::{
+    api::wire,
+    seen::Uid,
+    step::{FailureReason, Kind, ObjectName, StepFailure},
+};
+use http::Method;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use super::{Applier, Result1, Wrote, write::failure};
+use crate::cluster::{
+    fold::{self, AnyObject},
+    rest::{Call, MERGE_PATCH, Refused, kind_label},
+};
+
+impl Applier<'_> {
+    /// The answer to a POST that met an object of that name.
+    pub(super) async fn adopt(&self, object: ObjectName, refused: Refused) -> Result1 {
+        if refused.reason != "AlreadyExists" {
+            return Err(failure(object, &refused));
+        }
+        let path = self.path(&object);
+        let mut body =
+            self.write(&object, Call::new(kind_label(object.kind), Method::GET, path.clone())).await?;
+        let meta = AnyObject::read(&body).metadata;
+        if !is_owned_by(&meta, &self.job.uid) {
+            return Err(self.foreign(object, &meta));
+        }
+        if let Some(labels) = self.missing_labels(&object, &meta) {
+            let patch = json!({"metadata": {"uid": meta.uid, "labels": labels}});
+            let call =
+                Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+            body = self.write(&object, call).await?;
+        }
+        fold::wrote(self.index, object.kind, &body);
+        Ok(Wrote::Changed)
+    }
+
+    /// What is on its way out, or was left by a job of the same name, will be gone in a moment.
+    fn foreign(&self, object: ObjectName, meta: &ObjectMeta) -> StepFailure {
+        let by_this_name = |kind: &str, name: &str| kind == wire::KIND && name == self.job.names.job();
+        let leftover =
+            meta.owner_references.iter().flatten().any(|owner| by_this_name(&owner.kind, &owner.name));
+        let message = format!(
+            "Resource {:?} of Kind {:?} already exists and is not managed by MPIJob",
+            object.name,
+            kind_label(object.kind)
+        );
+        let leaves = leftover || meta.deletion_timestamp.is_some();
+        let reason = if leaves { FailureReason::Conflict } else { FailureReason::Foreign };
+        StepFailure { object, reason, message }
+    }
+
+    /// The labels by which the watch of this kind finds the object, if any of them is missing.
+    fn missing_labels(&self, object: &ObjectName, meta: &ObjectMeta) -> Option<Value> {
+        let job = self.job.names.job();
+        let wanted: &[(&str, &str)] = match object.kind {
+            Kind::Pod => &[
+                (wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME),
+                (wire::LABEL_JOB_NAME, job),
+                (wire::LABEL_JOB_ROLE, wire::ROLE_WORKER),
+            ],
+            Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => &[],
+            Kind::Service | Kind::ConfigMap | Kind::Secret | Kind::Job => &[(wire::LABEL_JOB, job)],
+        };
+        let has = |key: &str, value: &str| {
+            meta.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|label| label == value)
+        };
+        let missing = wanted.iter().any(|(key, value)| !has(key, value));
+        missing.then(|| wanted.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect())
+    }
+}
+
+/// The ConfigMap of files has an owner that is no controller, so any owner counts.
+fn is_owned_by(meta: &ObjectMeta, uid: &Uid) -> bool {
+    meta.owner_references.iter().flatten().any(|owner| *owner.uid == *uid.0)
+}

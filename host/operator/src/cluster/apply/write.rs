@@ -1,0 +1,198 @@
+//! The single writes: the request of each step, and what its answer means.
+
+use bytes::Bytes;
+use coxswain_model::{
+    api::wire,
+    desired::{launcher, secret},
+    seen::{Uid, Version},
+    step::{FailureReason, Kind, ObjectName, StepFailure},
+};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{Applier, Result1, Wrote};
+use crate::{
+    cluster::{
+        fold,
+        pace::{Flow, Permit},
+        rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, collection, kind_label},
+    },
+    keys,
+};
+
+impl Applier<'_> {
+    pub(super) async fn create(&self, object: ObjectName, manifest: &Value) -> Result1 {
+        let permit = self.rest.turn(flow(object.kind), &self.job.key()).await;
+        self.post(permit, object, manifest.to_string()).await
+    }
+
+    /// The key pair is made on a thread for computing; the private half goes nowhere but into the request.
+    pub(super) async fn create_secret(&self, object: ObjectName, manifest: &Value) -> Result1 {
+        let keys = tokio::task::spawn_blocking(keys::pair).await.map_err(anyhow::Error::from).flatten();
+        match keys {
+            Ok(keys) => self.create(object, &secret::with_keys(manifest, &keys)).await,
+            Err(error) => {
+                let message = format!("{error:#}");
+                Err(StepFailure { object, reason: FailureReason::Unavailable, message })
+            }
+        }
+    }
+
+    pub(super) async fn post(&self, permit: Permit, object: ObjectName, manifest: String) -> Result1 {
+        let path = collection(object.kind, self.job.names.namespace());
+        let call = Call::new(kind_label(object.kind), Method::POST, path).body("application/json", manifest);
+        match self.rest.send_now(permit, shortened(call, object.kind)).await {
+            Ok(body) => {
+                fold::wrote(self.index, object.kind, &body);
+                Ok(Wrote::Created)
+            }
+            Err(refused) if refused.code == 409 => self.adopt(object, refused).await,
+            Err(refused) => Err(failure(object, &refused)),
+        }
+    }
+
+    pub(super) async fn patch(
+        &self,
+        object: ObjectName,
+        uid: &Uid,
+        version: Version,
+        mut patch: Value,
+        subresource: Option<&'static str>,
+    ) -> Result1 {
+        let preconditions = [("uid", &*uid.0), ("resourceVersion", &version.0.to_string())];
+        if let Some(fields) = patch.as_object_mut() {
+            let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+            for (key, value) in preconditions {
+                if let Some(metadata) = metadata.as_object_mut() {
+                    metadata.insert(key.to_owned(), value.into());
+                }
+            }
+        }
+        let mut path = self.path(&object);
+        if let Some(subresource) = subresource {
+            path = format!("{path}/{subresource}");
+        }
+        let call =
+            Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+        let body = self.write(&object, call).await?;
+        fold::wrote(self.index, object.kind, &body);
+        Ok(Wrote::Changed)
+    }
+
+    pub(super) async fn resume(&self, object: ObjectName, uid: &Uid, desired: &Value) -> Result1 {
+        let kind = kind_label(object.kind);
+        let mut current = self.read(&object, uid).await?;
+        if current.pointer("/status/startTime").is_some_and(|time| !time.is_null()) {
+            let version = current.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+            let patch = json!({"metadata": {"uid": &*uid.0, "resourceVersion": version}, "status": {"startTime": null}});
+            let path = format!("{}/status", self.path(&object));
+            let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+            current = parsed(&object, &self.write(&object, call).await?)?;
+        }
+        let call =
+            Call::new(kind, Method::PUT, self.path(&object)).json(&launcher::resumed(current, desired));
+        let body = self.write(&object, call).await?;
+        fold::wrote(self.index, object.kind, &body);
+        Ok(Wrote::Changed)
+    }
+
+    /// The object as it is, if it is still the one with this uid.
+    async fn read(&self, object: &ObjectName, uid: &Uid) -> Result<Value, StepFailure> {
+        let body =
+            self.write(object, Call::new(kind_label(object.kind), Method::GET, self.path(object))).await?;
+        let current = parsed(object, &body)?;
+        if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.0) {
+            return Ok(current);
+        }
+        let message = "the object is another one by now".to_owned();
+        Err(StepFailure { object: object.clone(), reason: FailureReason::Conflict, message })
+    }
+
+    pub(super) async fn open_gate(&self, pod: String, version: Version, position: usize) -> Result1 {
+        let object = ObjectName { kind: Kind::Pod, name: pod };
+        let gate = format!("/spec/schedulingGates/{position}");
+        let patch = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version.0.to_string()},
+            {"op": "test", "path": format!("{gate}/name"), "value": wire::GATE_WORKERS},
+            {"op": "remove", "path": gate},
+        ]);
+        let call = Call::new("Pod", Method::PATCH, self.path(&object)).body(JSON_PATCH, patch.to_string());
+        let permit = self.rest.turn(Flow::Objects, &self.job.key()).await;
+        match self.rest.send_now(permit, call).await {
+            Ok(body) => {
+                fold::wrote(self.index, Kind::Pod, &body);
+                Ok(Wrote::Changed)
+            }
+            // A test that does not hold is answered with 422: the pod has changed since it was seen.
+            Err(refused) if refused.code == 422 => {
+                Err(StepFailure { reason: FailureReason::Conflict, ..failure(object, &refused) })
+            }
+            Err(refused) => Err(changed(object, &refused)),
+        }
+    }
+
+    pub(super) async fn delete(&self, object: ObjectName, uid: &Uid, version: Option<Version>) -> Result1 {
+        let mut preconditions = json!({"uid": &*uid.0});
+        if let (Some(version), Some(fields)) = (version, preconditions.as_object_mut()) {
+            fields.insert("resourceVersion".to_owned(), version.0.to_string().into());
+        }
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": preconditions,
+        });
+        let kind = object.kind;
+        let call = Call::new(kind_label(kind), Method::DELETE, self.path(&object)).json(&options);
+        let permit = self.rest.turn(flow(kind), &self.job.key()).await;
+        let body = match self.rest.send_now(permit, call.metadata_only()).await {
+            Ok(body) => Some(body),
+            // Gone, or the name belongs to a later object.
+            Err(refused) if refused.code == 404 || (refused.code == 409 && version.is_none()) => None,
+            Err(refused) => return Err(failure(object, &refused)),
+        };
+        fold::deleted(self.index, kind, &self.key, uid, body.as_ref());
+        Ok(Wrote::Deleted)
+    }
+
+    /// A request about an object that was seen.
+    pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, StepFailure> {
+        let call = shortened(call, object.kind);
+        let sent = self.rest.send(flow(object.kind), &self.job.key(), call).await;
+        sent.map_err(|refused| changed(object.clone(), &refused))
+    }
+
+    pub(super) fn path(&self, object: &ObjectName) -> String {
+        format!("{}/{}", collection(object.kind, self.job.names.namespace()), object.name)
+    }
+}
+
+pub(super) fn failure(object: ObjectName, refused: &Refused) -> StepFailure {
+    StepFailure { object, reason: refused.failure(), message: refused.message.clone() }
+}
+
+/// For objects that were seen: 404 means that what was seen is out of date.
+fn changed(object: ObjectName, refused: &Refused) -> StepFailure {
+    let failed = failure(object, refused);
+    if refused.code == 404 { StepFailure { reason: FailureReason::Conflict, ..failed } } else { failed }
+}
+
+fn parsed(object: &ObjectName, body: &Bytes) -> Result<Value, StepFailure> {
+    serde_json::from_slice(body).map_err(|error| StepFailure {
+        object: object.clone(),
+        reason: FailureReason::Unavailable,
+        message: format!("the API server's answer is no JSON: {error}"),
+    })
+}
+
+fn flow(kind: Kind) -> Flow {
+    if kind == Kind::Pod { Flow::Pods } else { Flow::Objects }
+}
+
+/// Where the metadata is all that is kept, ask for no more. Also keeps Secrets' values out of the process.
+fn shortened(call: Call, kind: Kind) -> Call {
+    match kind {
+        Kind::Pod | Kind::ConfigMap | Kind::Secret => call.metadata_only(),
+        Kind::Service | Kind::Job | Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => call,
+    }
+}

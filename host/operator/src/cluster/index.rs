@@ -1,0 +1,265 @@
+//! Everything that the watches told, folded into rows by job: what `observe` answers from, in time proportional
+//! to the objects of the one job.
+
+use std::{
+    cmp::Ordering,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use coxswain_model::{
+    api::MpiJob,
+    job::ValidJob,
+    seen::{ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, Seen, ServiceSeen, Uid, Version},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use tokio::time::Instant;
+
+use super::{
+    key::JobKey,
+    table::{Row, Table},
+};
+
+/// The tables of all kinds.
+#[derive(Debug, Default)]
+pub struct Index {
+    /// Whole objects, without `managedFields`.
+    pub jobs: Table<JobRow>,
+    /// Workers and launchers' pods.
+    pub pods: Table<PodSeen>,
+    /// Headless Services.
+    pub services: Table<Named<ServiceSeen>>,
+    /// Both ConfigMaps of each job.
+    pub configs: Table<Named<ConfigSeen>>,
+    /// Key pairs.
+    pub secrets: Table<Named<ObjectSeen>>,
+    /// Launcher Jobs.
+    pub launchers: Table<Named<LauncherSeen>>,
+    /// Gang scheduling's groups.
+    pub groups: Table<Named<PodGroupSeen>>,
+}
+
+impl Index {
+    /// The job as the API server has it, our own last write included.
+    pub fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
+        self.jobs.of(key).first().map(|row| Arc::clone(&row.job))
+    }
+
+    /// Everything that exists of a job.
+    pub fn seen(&self, key: &JobKey, job: &ValidJob) -> Seen {
+        let names = &job.names;
+        let mut pods = self.pods.of(key).to_vec();
+        pods.sort_by(|a, b| (a.role, a.index, a.created).cmp(&(b.role, b.index, b.created)));
+        Seen {
+            service: named(self.services.of(key), names.job()),
+            config: named(self.configs.of(key), &names.config()),
+            files: named(self.configs.of(key), &names.files()),
+            secret: named(self.secrets.of(key), &names.secret()),
+            launcher: named(self.launchers.of(key), &names.launcher()),
+            pod_group: named(self.groups.of(key), names.job()),
+            pods,
+        }
+    }
+
+    /// Drops what the watches have not confirmed in time. Returns the jobs that have to look again.
+    pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
+        let Self { jobs, pods, services, configs, secrets, launchers, groups } = self;
+        let mut keys = jobs.expire(now);
+        keys.append(&mut pods.expire(now));
+        keys.append(&mut services.expire(now));
+        keys.append(&mut configs.expire(now));
+        keys.append(&mut secrets.expire(now));
+        keys.append(&mut launchers.expire(now));
+        keys.append(&mut groups.expire(now));
+        keys
+    }
+}
+
+fn named<T: Clone>(rows: &[Named<T>], name: &str) -> Option<T> {
+    rows.iter().find(|row| *row.name == *name).map(|row| row.seen.clone())
+}
+
+/// The index behind its lock, which is never held while waiting for anything.
+#[derive(Clone, Debug, Default)]
+pub struct Shared(Arc<RwLock<Index>>);
+
+impl Shared {
+    /// For looking.
+    pub fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For folding.
+    pub fn write(&self) -> RwLockWriteGuard<'_, Index> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct JobRow {
+    uid: Uid,
+    version: Version,
+    job: Arc<MpiJob>,
+}
+
+impl JobRow {
+    /// Reads identity and version off the object.
+    pub fn new(job: Arc<MpiJob>) -> Self {
+        let uid = Uid::from(job.metadata.uid.as_str());
+        let version = Version::from(job.metadata.resource_version.as_str());
+        Self { uid, version, job }
+    }
+}
+
+impl Row for JobRow {
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn set_version(&mut self, version: Version) {
+        self.version = version;
+        Arc::make_mut(&mut self.job).metadata.resource_version = version.0.to_string();
+    }
+
+    fn set_deleting(&mut self) {}
+
+    fn order(&self, _: &Self) -> Ordering {
+        Ordering::Equal
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let (MpiJob { metadata: a, spec, status }, b) = (&*self.job, &*other.job);
+        a.uid == b.metadata.uid
+            && a.generation == b.metadata.generation
+            && a.deletion_timestamp == b.metadata.deletion_timestamp
+            && a.labels == b.metadata.labels
+            && a.annotations == b.metadata.annotations
+            && *status == b.status
+            && *spec == b.spec
+    }
+}
+
+impl Row for PodSeen {
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn set_version(&mut self, version: Version) {
+        self.version = version;
+    }
+
+    fn set_deleting(&mut self) {
+        self.deleting = true;
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        (self.role, self.index, &self.name).cmp(&(other.role, other.index, &other.name))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            role,
+            index,
+            name,
+            uid,
+            version: _,
+            controller,
+            created,
+            phase,
+            ready,
+            deleting,
+            gate,
+            failure,
+        } = self;
+        (*role, *index, *created, *phase) == (other.role, other.index, other.created, other.phase)
+            && (*ready, *deleting, *gate) == (other.ready, other.deleting, other.gate)
+            && (name, uid, controller, failure)
+                == (&other.name, &other.uid, &other.controller, &other.failure)
+    }
+}
+
+/// Something with a name of its own and an [`ObjectSeen`] in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named<T> {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// What is kept.
+    pub seen: T,
+}
+
+impl<T> Named<T> {
+    /// Takes the name from the metadata.
+    pub fn new(meta: &ObjectMeta, seen: T) -> Self {
+        Self { name: meta.name.as_deref().unwrap_or_default().into(), seen }
+    }
+}
+
+/// What holds an [`ObjectSeen`].
+pub trait HoldsObject: Clone + PartialEq {
+    /// To look at.
+    fn object(&self) -> &ObjectSeen;
+    /// To change.
+    fn object_mut(&mut self) -> &mut ObjectSeen;
+}
+
+impl HoldsObject for ObjectSeen {
+    fn object(&self) -> &ObjectSeen {
+        self
+    }
+    fn object_mut(&mut self) -> &mut ObjectSeen {
+        self
+    }
+}
+
+macro_rules! holds_object {
+    ($($type:ty),*) => {$(
+        impl HoldsObject for $type {
+            fn object(&self) -> &ObjectSeen {
+                &self.object
+            }
+            fn object_mut(&mut self) -> &mut ObjectSeen {
+                &mut self.object
+            }
+        }
+    )*};
+}
+holds_object!(ServiceSeen, ConfigSeen, LauncherSeen, PodGroupSeen);
+
+impl<T: HoldsObject> Row for Named<T> {
+    fn uid(&self) -> &Uid {
+        &self.seen.object().uid
+    }
+
+    fn version(&self) -> Version {
+        self.seen.object().version
+    }
+
+    fn set_version(&mut self, version: Version) {
+        self.seen.object_mut().version = version;
+    }
+
+    fn set_deleting(&mut self) {
+        self.seen.object_mut().deleting = true;
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.name.cmp(&other.name)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let mut same_version = other.clone();
+        same_version.set_version(self.version());
+        *self == same_version
+    }
+}
+
+#[cfg(test)]
+mod tests;

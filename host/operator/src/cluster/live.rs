@@ -1,0 +1,113 @@
+//! The real cluster: the index in front, the API server behind.
+
+use std::sync::Arc;
+
+use coxswain_model::{
+    api::MpiJob,
+    job::ValidJob,
+    seen::Seen,
+    status::{Count, Tale, merge_patch},
+    step::{Done, Step},
+};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    Cluster,
+    apply::{Applier, BUDGET},
+    events::{Sink, Subject},
+    fold,
+    index::Shared,
+    key::JobKey,
+    pace::Flow,
+    rest::{Call, MERGE_PATCH, Rest},
+};
+use crate::{error::Failed, metrics::Metrics, queue::Cause};
+
+/// See the module.
+#[derive(Clone)]
+pub struct Live {
+    /// Sends.
+    pub rest: Rest,
+    /// What the watches told.
+    pub index: Shared,
+    /// Takes events.
+    pub events: Sink,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// Asks for another pass.
+    pub wake: Arc<dyn Fn(&JobKey, Cause) + Send + Sync>,
+}
+
+impl Cluster for Live {
+    fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
+        self.index.read().job(key)
+    }
+
+    fn observe(&self, job: &ValidJob) -> Seen {
+        self.index.read().seen(&key(job), job)
+    }
+
+    async fn apply(&self, job: &ValidJob, steps: Vec<Step>) -> Done {
+        let key = key(job);
+        let applier = Applier {
+            rest: &self.rest,
+            index: &self.index,
+            metrics: &self.metrics,
+            job,
+            key: key.clone(),
+            deadline: Instant::now() + BUDGET,
+        };
+        let (done, left) = applier.apply(steps).await;
+        if left {
+            (self.wake)(&key, Cause::Other);
+        }
+        done
+    }
+
+    async fn record(&self, job: &MpiJob, tale: &Tale) -> Result<(), Failed> {
+        if let Some(status) = &tale.status {
+            let old = job.status.clone().unwrap_or_default();
+            self.patch_status(job, merge_patch(&old, status)).await?;
+        }
+        for count in &tale.counts {
+            match count {
+                Count::Created => self.metrics.job_created(),
+                Count::Succeeded => self.metrics.job_succeeded(),
+                Count::Failed => self.metrics.job_failed(),
+            }
+        }
+        for event in &tale.events {
+            self.events.tell(Subject::job(job), event.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Live {
+    async fn patch_status(&self, job: &MpiJob, mut patch: Value) -> Result<(), Failed> {
+        let meta = &job.metadata;
+        if let Some(fields) = patch.as_object_mut() {
+            let preconditions = json!({"uid": meta.uid, "resourceVersion": meta.resource_version});
+            fields.insert("metadata".to_owned(), preconditions);
+        }
+        let (namespace, name) = (&meta.namespace, &meta.name);
+        let path = format!("/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs/{name}/status");
+        let call = Call::new("MPIJob", Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+        let holder = format!("{namespace}/{name}");
+        match self.rest.send(Flow::Objects, &holder, call).await {
+            Ok(body) => {
+                fold::wrote_job(&self.index, &body);
+                Ok(())
+            }
+            // Deleted meanwhile: the watch will say so.
+            Err(refused) if refused.code == 404 => Ok(()),
+            Err(refused) => Err(Failed::refused(refused, format!("updating the status of {holder}"))),
+        }
+    }
+}
+
+fn key(job: &ValidJob) -> JobKey {
+    JobKey::new(job.names.namespace(), job.names.job())
+}

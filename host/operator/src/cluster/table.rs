@@ -1,0 +1,263 @@
+//! One kind's objects, by job: what a watch told, and before it our own writes.
+//!
+//! The watch is the truth, but it is late: an object that we have just created comes back through it some
+//! milliseconds later, and a pass in between would create it again. So the answer to a write is folded in at
+//! once. Three rules keep that right:
+//!
+//! 1. A watch hands out changes in the order of their versions. What it has passed, it knows better than the
+//!    answer to a write: an object whose deletion overtook the answer to its creation must not come back.
+//! 2. What the watch tells of a version older than the one that stands here is no news.
+//! 3. An object that only our own write speaks for is believed for [`UNCONFIRMED`], so that one which the watch
+//!    will never show (its label was removed on the way in) costs a request now and then, not a wrong picture.
+
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use coxswain_model::seen::{Uid, Version};
+use tokio::time::Instant;
+
+use super::key::JobKey;
+
+/// How long an object is believed without the watch's word. Watches lag by seconds at worst; client-go's
+/// controllers wait 5 minutes for creations that they expect, which here would delay the repair.
+pub const UNCONFIRMED: Duration = Duration::from_secs(30);
+
+/// One object, reduced to what decisions rest on.
+pub trait Row: Clone {
+    /// Identity.
+    fn uid(&self) -> &Uid;
+    /// Of the whole object.
+    fn version(&self) -> Version;
+    /// Takes over a newer version that changes nothing.
+    fn set_version(&mut self, version: Version);
+    /// The API server has accepted its deletion.
+    fn set_deleting(&mut self);
+    /// Order of rows of one job; equal for rows of one object name.
+    fn order(&self, other: &Self) -> Ordering;
+    /// Nothing differs but the version.
+    fn is_same(&self, other: &Self) -> bool;
+}
+
+type Rows<R> = HashMap<JobKey, Vec<R>>;
+
+/// See the module. `R` is the kind.
+#[derive(Debug)]
+pub struct Table<R> {
+    rows: Rows<R>,
+    /// Under construction while the watch lists anew.
+    relisted: Option<Rows<R>>,
+    /// Highest version that the watch has shown.
+    newest: Version,
+    /// Rows that only our own writes speak for.
+    unconfirmed: HashSet<Uid>,
+    /// The same in the order of their ends; may name rows that have been confirmed since.
+    ends: VecDeque<(Instant, JobKey, Uid)>,
+}
+
+impl<R> Default for Table<R> {
+    fn default() -> Self {
+        Self {
+            rows: HashMap::new(),
+            relisted: None,
+            newest: Version(0),
+            unconfirmed: HashSet::new(),
+            ends: VecDeque::new(),
+        }
+    }
+}
+
+impl<R: Row> Table<R> {
+    /// All rows of one job, in order.
+    pub fn of(&self, job: &JobKey) -> &[R] {
+        self.rows.get(job).map_or(&[], Vec::as_slice)
+    }
+
+    /// Jobs that have rows.
+    pub fn jobs(&self) -> impl Iterator<Item = &JobKey> {
+        self.rows.keys()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.values().map(Vec::len).sum()
+    }
+
+    /// The watch shows an object as it is now. True if that changes anything but its version.
+    pub fn shown(&mut self, job: &JobKey, row: R) -> bool {
+        self.newest = self.newest.max(row.version());
+        self.unconfirmed.remove(row.uid());
+        let rows = entry(&mut self.rows, job);
+        match rows.binary_search_by(|other| other.order(&row)) {
+            Ok(at) => rows.get_mut(at).is_some_and(|old| replace(old, row)),
+            Err(at) => {
+                rows.insert(at, row);
+                true
+            }
+        }
+    }
+
+    /// The watch shows an object's end. True if it stood here.
+    pub fn ended(&mut self, job: &JobKey, row: &R) -> bool {
+        self.newest = self.newest.max(row.version());
+        self.unconfirmed.remove(row.uid());
+        self.remove(job, row)
+    }
+
+    /// The watch begins to list anew; what stands here stays until [`Table::listed_all`].
+    pub fn listing(&mut self) {
+        self.relisted = Some(HashMap::new());
+    }
+
+    /// One object of the new list.
+    pub fn listed(&mut self, job: &JobKey, row: R) {
+        let Some(relisted) = &mut self.relisted else { return };
+        put(entry(relisted, job), row);
+    }
+
+    /// The list is complete: it replaces what stood here, but for what we wrote after it was made. Returns the
+    /// jobs for which that changes anything.
+    pub fn listed_all(&mut self) -> Vec<JobKey> {
+        let Some(mut fresh) = self.relisted.take() else { return Vec::new() };
+        let listed = fresh.values().flatten().map(Row::version).max().unwrap_or_default();
+        for (job, rows) in &self.rows {
+            for row in rows.iter().filter(|row| row.version() > listed && row.version() > self.newest) {
+                put(entry(&mut fresh, job), row.clone());
+            }
+        }
+        self.newest = self.newest.max(listed);
+        let kept: HashSet<&Uid> = fresh.values().flatten().map(Row::uid).collect();
+        self.unconfirmed.retain(|uid| kept.contains(uid));
+        drop(kept);
+        let changed = differences(&self.rows, &fresh);
+        self.rows = fresh;
+        changed
+    }
+
+    /// The answer to our own write of an object. Does nothing if the watch has already passed that version.
+    pub fn wrote(&mut self, job: &JobKey, row: R, now: Instant) {
+        if row.version() <= self.newest {
+            return;
+        }
+        let rows = entry(&mut self.rows, job);
+        match rows.binary_search_by(|other| other.order(&row)) {
+            Ok(at) => {
+                if let Some(old) = rows.get_mut(at) {
+                    let known = old.uid() == row.uid();
+                    let uid = row.uid().clone();
+                    if replace(old, row) && !known {
+                        self.doubt(job, uid, now);
+                    }
+                }
+            }
+            Err(at) => {
+                let uid = row.uid().clone();
+                rows.insert(at, row);
+                self.doubt(job, uid, now);
+            }
+        }
+    }
+
+    /// Our own delete of the object with this uid was accepted and gave it this version; it may take a while to
+    /// be gone.
+    pub fn deleting(&mut self, job: &JobKey, uid: &Uid, version: Version) {
+        if let Some(row) = self.find(job, uid) {
+            row.set_deleting();
+            row.set_version(row.version().max(version));
+        }
+    }
+
+    /// Our own write told that there is no object with this uid any more.
+    pub fn gone(&mut self, job: &JobKey, uid: &Uid) {
+        if let Some(rows) = self.rows.get_mut(job) {
+            rows.retain(|row| row.uid() != uid);
+        }
+        self.unconfirmed.remove(uid);
+        self.tidy(job);
+    }
+
+    /// Drops rows that the watch has not confirmed in time. Returns their jobs.
+    pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
+        let mut jobs = Vec::new();
+        while self.ends.front().is_some_and(|(end, ..)| *end <= now) {
+            let Some((_, job, uid)) = self.ends.pop_front() else { break };
+            if self.unconfirmed.contains(&uid) {
+                self.gone(&job, &uid);
+                jobs.push(job);
+            }
+        }
+        jobs.dedup();
+        jobs
+    }
+
+    fn doubt(&mut self, job: &JobKey, uid: Uid, now: Instant) {
+        self.unconfirmed.insert(uid.clone());
+        self.ends.push_back((now + UNCONFIRMED, job.clone(), uid));
+    }
+
+    fn find(&mut self, job: &JobKey, uid: &Uid) -> Option<&mut R> {
+        self.rows.get_mut(job)?.iter_mut().find(|row| row.uid() == uid)
+    }
+
+    /// A later object of the same name stays.
+    fn remove(&mut self, job: &JobKey, row: &R) -> bool {
+        let Some(rows) = self.rows.get_mut(job) else { return false };
+        let Ok(at) = rows.binary_search_by(|other| other.order(row)) else { return false };
+        if rows.get(at).is_none_or(|old| old.uid() != row.uid()) {
+            return false;
+        }
+        rows.remove(at);
+        self.tidy(job);
+        true
+    }
+
+    fn tidy(&mut self, job: &JobKey) {
+        if self.rows.get(job).is_some_and(Vec::is_empty) {
+            self.rows.remove(job);
+        }
+    }
+}
+
+fn entry<'a, R>(rows: &'a mut Rows<R>, job: &JobKey) -> &'a mut Vec<R> {
+    rows.entry(job.clone()).or_default()
+}
+
+/// Inserts or replaces, whatever the versions.
+fn put<R: Row>(rows: &mut Vec<R>, row: R) {
+    match rows.binary_search_by(|other| other.order(&row)) {
+        Ok(at) => {
+            if let Some(old) = rows.get_mut(at) {
+                *old = row;
+            }
+        }
+        Err(at) => rows.insert(at, row),
+    }
+}
+
+/// Rule 2. True if anything but the version changed.
+fn replace<R: Row>(old: &mut R, row: R) -> bool {
+    if row.version() < old.version() {
+        return false;
+    }
+    if old.is_same(&row) {
+        old.set_version(row.version());
+        return false;
+    }
+    *old = row;
+    true
+}
+
+fn differences<R: Row>(old: &Rows<R>, new: &Rows<R>) -> Vec<JobKey> {
+    let differs = |job: &JobKey| {
+        let none = Vec::new();
+        let (old, new) = (old.get(job).unwrap_or(&none), new.get(job).unwrap_or(&none));
+        old.len() != new.len() || !old.iter().zip(new).all(|(a, b)| a.order(b).is_eq() && a.is_same(b))
+    };
+    let gone = old.keys().filter(|job| !new.contains_key(job));
+    new.keys().chain(gone).filter(|job| differs(job)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests;

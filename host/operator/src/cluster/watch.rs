@@ -1,0 +1,203 @@
+//! Watches: one per kind, with label selectors, folded into the [`super::index::Index`].
+//!
+//! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a pass
+//! looks at. A kubelet's heartbeat changes nothing and wakes nobody.
+
+use std::{fmt::Debug, pin::pin, sync::Arc};
+
+use coxswain_model::api::wire;
+use futures::StreamExt;
+use kube::{
+    Api, Client, Resource,
+    core::DeserializeGuard,
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
+};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use super::{
+    index::{Index, Shared},
+    key::JobKey,
+    table::{Row, Table},
+    wire::{
+        ConfigWire, CoschedulingGroupWire, JobWire, LauncherWire, PodWire, SecretWire, ServiceWire,
+        VolcanoGroupWire, Wire,
+    },
+};
+use crate::{metrics::Metrics, queue::Cause};
+
+/// Objects a page while listing: bounds what is decoded at once (54 KiB a pod of 5 KB JSON) to a few MiB.
+const PAGE: u32 = 100;
+
+/// Where watches report to.
+#[derive(Clone)]
+pub struct Watches {
+    /// Folded into.
+    pub index: Shared,
+    /// Told which job to look at.
+    pub wake: Arc<dyn Fn(&JobKey, Cause) + Send + Sync>,
+    /// Counts events.
+    pub metrics: Arc<Metrics>,
+    /// Only this namespace.
+    pub namespace: Option<String>,
+}
+
+/// Which kind a watch is for: its wire type, its table and how a change is answered.
+struct Kind<R> {
+    name: &'static str,
+    selector: Option<String>,
+    table: fn(&mut Index) -> &mut Table<R>,
+    cause: Cause,
+}
+
+/// Becomes true once a kind has been listed.
+pub type Synced = watch::Sender<bool>;
+
+impl Watches {
+    /// `MPIJobs`. Never returns; so do the others.
+    pub async fn jobs(self, client: Client, synced: Synced) {
+        let kind = Kind { name: "MPIJob", selector: None, table: |index| &mut index.jobs, cause: Cause::Job };
+        self.run::<DeserializeGuard<JobWire>>(client, kind, synced).await;
+    }
+
+    /// Pods of jobs, in the MPI Operator's words.
+    pub async fn pods(self, client: Client, synced: Synced) {
+        let selector = Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME));
+        let kind = Kind { name: "Pod", selector, table: |index| &mut index.pods, cause: Cause::Child };
+        self.run::<PodWire>(client, kind, synced).await;
+    }
+
+    /// Services of jobs.
+    pub async fn services(self, client: Client, synced: Synced) {
+        self.run::<ServiceWire>(client, ours("Service", |index| &mut index.services), synced).await;
+    }
+
+    /// ConfigMaps of jobs.
+    pub async fn configs(self, client: Client, synced: Synced) {
+        self.run::<ConfigWire>(client, ours("ConfigMap", |index| &mut index.configs), synced).await;
+    }
+
+    /// Secrets of jobs.
+    pub async fn secrets(self, client: Client, synced: Synced) {
+        self.run::<SecretWire>(client, ours("Secret", |index| &mut index.secrets), synced).await;
+    }
+
+    /// Launcher Jobs.
+    pub async fn launchers(self, client: Client, synced: Synced) {
+        self.run::<LauncherWire>(client, ours("Job", |index| &mut index.launchers), synced).await;
+    }
+
+    /// Volcano's `PodGroups`.
+    pub async fn volcano_groups(self, client: Client, synced: Synced) {
+        let kind = Kind { selector: None, ..ours("PodGroup", |index| &mut index.groups) };
+        self.run::<DeserializeGuard<VolcanoGroupWire>>(client, kind, synced).await;
+    }
+
+    /// scheduler-plugins' `PodGroups`.
+    pub async fn coscheduling_groups(self, client: Client, synced: Synced) {
+        let kind = Kind { selector: None, ..ours("PodGroup", |index| &mut index.groups) };
+        self.run::<DeserializeGuard<CoschedulingGroupWire>>(client, kind, synced).await;
+    }
+
+    async fn run<W>(self, client: Client, kind: Kind<W::Row>, synced: Synced)
+    where
+        W: Wire + Resource<Scope = k8s_openapi::NamespaceResourceScope> + Clone,
+        W: DeserializeOwned + Debug + Send + 'static,
+        W::Row: Row,
+    {
+        let api = match &self.namespace {
+            Some(namespace) => Api::<W>::namespaced(client, namespace),
+            None => Api::all(client),
+        };
+        let mut config = watcher::Config::default().page_size(PAGE);
+        config.label_selector = kind.selector.clone();
+        let mut events = pin!(watcher(api, config).default_backoff());
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    if matches!(event, Event::InitDone) {
+                        synced.send_replace(true);
+                    }
+                    self.fold(&kind, event);
+                }
+                Err(error) => {
+                    self.metrics.watch_event(kind.name, "error");
+                    tracing::warn!(kind = kind.name, error = format!("{error:#}"), "watching");
+                }
+            }
+        }
+    }
+
+    fn fold<W>(&self, kind: &Kind<W::Row>, event: Event<W>)
+    where
+        W: Wire,
+        W::Row: Row,
+    {
+        self.metrics.watch_event(kind.name, label(&event));
+        let mut index = self.index.write();
+        let table = (kind.table)(&mut index);
+        let woken = match event {
+            Event::Init => {
+                table.listing();
+                Vec::new()
+            }
+            Event::InitApply(object) => {
+                if let Some((job, row)) = object.row() {
+                    table.listed(&job, row);
+                }
+                Vec::new()
+            }
+            Event::InitDone => table.listed_all(),
+            Event::Apply(object) => object
+                .row()
+                .filter(|(job, row)| table.shown(job, row.clone()))
+                .map(|(job, _)| job)
+                .into_iter()
+                .collect(),
+            Event::Delete(object) => object
+                .row()
+                .filter(|(job, row)| table.ended(job, row))
+                .map(|(job, _)| job)
+                .into_iter()
+                .collect(),
+        };
+        drop(index);
+        for job in &woken {
+            (self.wake)(job, kind.cause);
+        }
+    }
+}
+
+fn ours<R>(name: &'static str, table: fn(&mut Index) -> &mut Table<R>) -> Kind<R> {
+    Kind { name, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: Cause::Child }
+}
+
+fn label<W>(event: &Event<W>) -> &'static str {
+    match event {
+        Event::Init => "list",
+        Event::InitApply(_) => "listed",
+        Event::InitDone => "listed_all",
+        Event::Apply(_) => "apply",
+        Event::Delete(_) => "delete",
+    }
+}
+
+/// An object that cannot be decoded is as good as absent, and must not hide the others.
+impl<W: Wire> Wire for DeserializeGuard<W> {
+    type Row = W::Row;
+
+    fn row(self) -> Option<(JobKey, W::Row)> {
+        match self.0 {
+            Ok(object) => object.row(),
+            Err(invalid) => {
+                let name = invalid.metadata.name.as_deref().unwrap_or_default();
+                let namespace = invalid.metadata.namespace.as_deref().unwrap_or_default();
+                tracing::error!(kind = %W::kind(&()), namespace, name, error = invalid.error, "decoding");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Command-line flags: those of the MPI Operator under their names and defaults, and ours.
+//!
+//! In: words as Go's `flag` package takes them (`-x` and `--x` are one, `-x=v` and `-x v` likewise). Out:
+//! [`Flags`], or a message and exit code 2.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, CommandFactory, Parser, ValueEnum, error::ErrorKind};
+use coxswain_model::desired::Gang;
+
+use crate::cluster::rate::Rate;
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For collectors.
+    Json,
+}
+
+/// Everything that can be set when the operator starts.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "coxswain", about = "A Kubernetes operator for MPI jobs", disable_version_flag = true)]
+#[command(args_override_self = true)]
+pub struct Flags {
+    /// URL of the API server, in place of the kubeconfig's.
+    #[arg(long, value_name = "URL", default_value = "")]
+    pub master: String,
+    /// Path of a kubeconfig; the variable KUBECONFIG goes before it. Without either: the pod's service account.
+    #[arg(long = "kubeConfig", value_name = "PATH", default_value = "")]
+    pub kubeconfig: String,
+    /// Look at this namespace only.
+    #[arg(long, env = "KUBEFLOW_NAMESPACE", default_value = "")]
+    pub namespace: String,
+    /// Passes at once. Unset: 64.
+    #[arg(long)]
+    pub threadiness: Option<usize>,
+    /// Print the version and exit.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(action = ArgAction::Set)]
+    pub version: bool,
+    /// Port of /metrics; 0 for none.
+    #[arg(long, default_value_t = 0)]
+    pub monitoring_port: u16,
+    /// Port of /healthz and /readyz; 0 for none.
+    #[arg(long, default_value_t = 8080)]
+    pub health_port: u16,
+    /// Gang scheduling: `volcano`, or the name of a scheduler with the Coscheduling plugin.
+    #[arg(long, default_value = "")]
+    pub gang_scheduling: String,
+    /// Namespace of the lease.
+    #[arg(long, default_value = "mpi-operator")]
+    pub lock_namespace: String,
+    /// Upper bound on requests a second. Unset: as many as the API server takes.
+    #[arg(long = "kube-api-qps", value_name = "N")]
+    pub kube_api_qps: Option<f64>,
+    /// Upper bound on requests at once after a rest, with --kube-api-qps.
+    #[arg(long = "kube-api-burst", value_name = "N")]
+    pub kube_api_burst: Option<u32>,
+    /// Upper bound on passes a second. Unset: none.
+    #[arg(long, value_name = "N")]
+    pub controller_queue_rate_limit: Option<f64>,
+    /// Upper bound on passes at once after a rest, with --controller-queue-rate-limit.
+    #[arg(long, value_name = "N")]
+    pub controller_queue_burst: Option<u32>,
+    /// Suffix of host names, such as cluster.local.
+    #[arg(long, default_value = "")]
+    pub cluster_domain: String,
+
+    /// Namespace of the plugins' ConfigMaps. Unset: the operator's own.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub plugin_namespace: Option<String>,
+    /// Directory of the plugins that are used where no ConfigMap is healthy.
+    #[arg(long, value_name = "DIR", default_value = "/plugins")]
+    pub plugin_dir: PathBuf,
+    /// Tuner plugins for every job, in order.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tuners: Vec<String>,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// The operator's own namespace.
+    #[arg(long, hide = true, env = "POD_NAMESPACE", default_value = "")]
+    pub pod_namespace: String,
+
+    /// Verbosity of the log, as klog has it: 4 and more is debug, 8 and more trace.
+    #[arg(long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub verbosity: u8,
+}
+
+/// klog's switches and settings that manifests may pass. The log goes to standard error in any case.
+const IGNORED_SWITCHES: [&str; 7] = [
+    "logtostderr",
+    "alsologtostderr",
+    "one_output",
+    "skip_headers",
+    "skip_log_headers",
+    "add_dir_header",
+    "legacy_stderr_threshold_behavior",
+];
+const IGNORED_SETTINGS: [&str; 6] =
+    ["vmodule", "stderrthreshold", "log_dir", "log_file", "log_file_max_size", "log_backtrace_at"];
+
+impl Flags {
+    /// Reads the words after the program's name; prints help or a usage error and exits (0 or 2) where there is
+    /// nothing to return.
+    pub fn parse_or_exit(words: impl IntoIterator<Item = String>) -> Self {
+        Self::read(words).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Reads the words after the program's name.
+    pub fn read(words: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+        let words = std::iter::once("coxswain".to_owned()).chain(normalized(words));
+        let flags = Self::try_parse_from(words)?;
+        let bad = |message: &str| Err(Self::command().error(ErrorKind::ValueValidation, message));
+        if flags.kube_api_qps.is_some_and(|qps| !(qps > 0.0 && qps.is_finite())) {
+            return bad("--kube-api-qps must be greater than 0; leave it out for no bound");
+        }
+        if flags.controller_queue_rate_limit.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+            return bad("--controller-queue-rate-limit must be greater than 0; leave it out for no bound");
+        }
+        if flags.threadiness == Some(0) {
+            return bad("--threadiness must be at least 1; leave it out for 64");
+        }
+        Ok(flags)
+    }
+
+    /// The bound on requests, if one is set; the MPI Operator's defaults fill in the other half.
+    pub fn api_rate(&self) -> Option<Rate> {
+        rate(self.kube_api_qps, self.kube_api_burst, Rate { qps: 5.0, burst: 10.0 })
+    }
+
+    /// The bound on passes, likewise.
+    pub fn pass_rate(&self) -> Option<Rate> {
+        let default = Rate { qps: 10.0, burst: 100.0 };
+        rate(self.controller_queue_rate_limit, self.controller_queue_burst, default)
+    }
+
+    /// What `--gang-scheduling` means.
+    pub fn gang(&self) -> Gang {
+        match self.gang_scheduling.as_str() {
+            "" => Gang::Off,
+            "volcano" => Gang::Volcano,
+            scheduler => Gang::SchedulerPlugins(scheduler.to_owned()),
+        }
+    }
+
+    /// `--cluster-domain`, if set.
+    pub fn domain(&self) -> Option<&str> {
+        Some(self.cluster_domain.as_str()).filter(|domain| !domain.is_empty())
+    }
+}
+
+fn rate(qps: Option<f64>, burst: Option<u32>, default: Rate) -> Option<Rate> {
+    (qps.is_some() || burst.is_some())
+        .then(|| Rate { qps: qps.unwrap_or(default.qps), burst: burst.map_or(default.burst, f64::from) })
+}
+
+/// Go's single dashes become double ones, and klog's flags vanish.
+fn normalized(words: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut words = words.into_iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(flag) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|f| !f.is_empty())
+        else {
+            kept.push(word);
+            continue;
+        };
+        let name = flag.split_once('=').map_or(flag, |(name, _)| name);
+        if IGNORED_SETTINGS.contains(&name) {
+            if name == flag {
+                words.next();
+            }
+        } else if name == "h" {
+            kept.push("--help".to_owned());
+        } else if !IGNORED_SWITCHES.contains(&name) {
+            kept.push(format!("--{flag}"));
+        }
+    }
+    kept
+}
+
+/// The six lines of `--version`.
+pub fn version() -> String {
+    let or_unknown = |value: Option<&'static str>| value.unwrap_or("unknown");
+    format!(
+        "API Version: v2\nVersion: {}\nGit SHA: {}\nBuilt: {}\nGo Version: none (Rust {})\nGo OS/Arch: {}/{}\n",
+        env!("CARGO_PKG_VERSION"),
+        or_unknown(option_env!("COXSWAIN_GIT_SHA")),
+        or_unknown(option_env!("COXSWAIN_BUILT")),
+        env!("CARGO_PKG_RUST_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! The part of Coxswain that acts: watches, writes, leads, serves. What it does is decided in `coxswain-model`.
+//!
+//! A library so that the simulator and the benches can put another cluster behind [`cluster::Cluster`]; the
+//! binary is `main.rs`.
+#![forbid(unsafe_code)]
+
+pub mod cluster;
+pub mod error;
+pub mod flags;
+pub mod keys;
+pub mod log;
+pub mod metrics;
+pub mod queue;
+pub mod run;
+pub mod serve;

@@ -1,0 +1,17 @@
+//! `coxswain`: without a subcommand the operator, with one a tool for people.
+#![forbid(unsafe_code)]
+
+use std::{io::Write, process::ExitCode};
+
+use coxswain_operator::{flags, run};
+
+fn main() -> ExitCode {
+    let flags = flags::Flags::parse_or_exit(std::env::args().skip(1));
+    if flags.version {
+        return match std::io::stdout().write_all(flags::version().as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    run::operator(flags)
+}

@@ -1,0 +1,99 @@
+//! One pass over one job: look, think, act, tell.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use coxswain_model::{
+    desired::{self, Desired, Gang},
+    diff, gate,
+    job::{ValidJob, Verdict},
+    phase::{self, Phase},
+    pin::Standing,
+    seen::Seen,
+    status::{self, Outcome, trouble::Trouble},
+};
+use jiff::Timestamp;
+
+use crate::{
+    cluster::{Cluster, JobKey},
+    plugins::{NoPlan, Plugins},
+};
+
+/// What a pass works with.
+pub struct Context {
+    /// Eyes and hands.
+    pub cluster: Cluster,
+    /// Renders.
+    pub plugins: std::sync::Arc<Plugins>,
+    /// `--gang-scheduling`.
+    pub gang: Gang,
+    /// `--cluster-domain`, for jobs that have no pin yet.
+    pub cluster_domain: Option<String>,
+}
+
+/// What came of rendering.
+#[derive(Default)]
+struct Rendered {
+    desired: Option<Desired>,
+    trouble: Option<Trouble>,
+    /// Text for the event that names the pin, if this pass makes it.
+    pinned: Option<String>,
+    notes: Vec<coxswain_model::plan::Note>,
+}
+
+/// One pass. Says when to look again though nothing may have happened; an error is retried with backoff.
+pub async fn pass(ctx: &Context, key: &JobKey) -> Result<Option<Duration>> {
+    let Some(raw) = ctx.cluster.job(key) else { return Ok(None) };
+    let job = match ValidJob::parse(&raw, ctx.cluster_domain.as_deref()) {
+        Verdict::Valid(job) => *job,
+        Verdict::Invalid(errors) => {
+            let tale = status::rejected(&raw, &errors, Timestamp::now());
+            return ctx.cluster.record(&raw, tale).await;
+        }
+        Verdict::NotOurs => return Ok(None),
+    };
+    let seen = ctx.cluster.observe(&job);
+    let phase = phase::of(&job, &seen);
+    let (job, rendered) = render(ctx, job, &seen, phase).await?;
+    let gate = gate::decide(&job, &seen, Timestamp::now());
+    let steps = diff::steps(&job, &seen, phase, &gate, rendered.desired.as_ref());
+    let done = ctx.cluster.apply(&job, steps).await;
+    let seen = ctx.cluster.observe(&job);
+    let outcome = Outcome {
+        done,
+        gate,
+        trouble: rendered.trouble,
+        pinned: rendered.pinned,
+        notes: rendered.notes,
+    };
+    let tale = status::next(&job, &seen, &outcome, Timestamp::now());
+    ctx.cluster.record(&raw, tale).await
+}
+
+/// Everything that should exist, or why that cannot be said.
+async fn render(ctx: &Context, job: ValidJob, seen: &Seen, phase: Phase) -> Result<(ValidJob, Rendered)> {
+    if !phase::needs_plan(phase) {
+        return Ok((job, Rendered::default()));
+    }
+    let in_trouble = |trouble| Rendered { trouble: Some(trouble), ..Rendered::default() };
+    let (pin, fresh) = match Standing::of(&job, seen) {
+        Standing::Pinned(pin) => (pin, false),
+        Standing::Fresh => match ctx.plugins.choose(&job) {
+            Ok(pin) => (pin, true),
+            Err(trouble) => return Ok((job, in_trouble(trouble))),
+        },
+        Standing::Adopted => return Ok((job, Rendered::default())),
+        Standing::Lost(why) => return Ok((job, in_trouble(Trouble::PinLost { why }))),
+    };
+    let job = job.under_domain(pin.cluster_domain.as_deref());
+    let gated = desired::launcher::gated(&job, &ctx.gang);
+    let granted = match ctx.plugins.render(&job, &pin, seen, gated).await {
+        Ok(granted) => granted,
+        Err(NoPlan::Trouble(trouble)) => return Ok((job, in_trouble(trouble))),
+        Err(NoPlan::Unavailable(error)) => return Err(error),
+    };
+    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
+    let (pinned, notes) =
+        if fresh { (Some(ctx.plugins.describe(&pin)), granted.notes) } else { (None, Vec::new()) };
+    Ok((job, Rendered { desired: Some(desired), trouble: None, pinned, notes }))
+}

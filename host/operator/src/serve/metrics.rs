@@ -1,0 +1,51 @@
+//! `/metrics` in Prometheus' text format.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+    routing::get,
+};
+
+use crate::{cluster::index::Shared, metrics::Metrics, queue::Queue};
+
+/// What is read when Prometheus asks.
+#[derive(Clone)]
+pub struct Sources {
+    /// The instruments.
+    pub metrics: Arc<Metrics>,
+    /// Counted when asked.
+    pub index: Shared,
+    /// Counted when asked.
+    pub queue: Arc<Queue>,
+}
+
+/// The route.
+pub fn routes(sources: Sources) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(sources)
+}
+
+async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
+    let Sources { metrics, index, queue } = sources;
+    {
+        let index = index.read();
+        metrics.cached("MPIJob", index.jobs.len());
+        metrics.cached("Pod", index.pods.len());
+        metrics.cached("Service", index.services.len());
+        metrics.cached("ConfigMap", index.configs.len());
+        metrics.cached("Secret", index.secrets.len());
+        metrics.cached("Job", index.launchers.len());
+        metrics.cached("PodGroup", index.groups.len());
+    }
+    metrics.queued(queue.depth());
+    match metrics.text() {
+        Ok(text) => {
+            let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+            (StatusCode::OK, kind, text).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
