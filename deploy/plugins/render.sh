@@ -28,7 +28,7 @@ for file in "$@"; do
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: mpi-plugin-$name
+  name: $name
   labels:
     coxswain.dev/plugin: $name
 data:

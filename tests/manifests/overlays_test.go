@@ -171,7 +171,7 @@ func TestPluginConfigMapsHoldTheBytesThatWereGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { run(nil, "delete", "configmap", "-n", "mpi-operator", "mpi-plugin-some-mpi") })
+	t.Cleanup(func() { run(nil, "delete", "configmap", "-n", "mpi-operator", "some-mpi") })
 	kubectl(t, rendered, "apply", "-n", "mpi-operator", "-f", "-")
 	kubectl(t, rendered, "apply", "-n", "mpi-operator", "-f", "-")
 	kept := document(t, kubectl(t, nil, "get", "configmap", "-n", "mpi-operator", "-l", "coxswain.dev/plugin=some-mpi", "-o", "json"))
