@@ -11,6 +11,7 @@ use coxswain_model::{
     desired::{self, Gang},
     diff,
     gate::{self, Gate},
+    job::ValidJob,
     names::Names,
     phase,
     pin::Standing,
@@ -38,6 +39,10 @@ pub struct Cluster {
     pub created: BTreeMap<ObjectName, usize>,
     pub deleted: BTreeMap<ObjectName, usize>,
     version: u64,
+    /// What the watches showed at each pass.
+    past: Vec<Seen>,
+    /// Writes after which the operator is killed, in a pass that crashes.
+    writes_left: Option<usize>,
 }
 
 /// What one pass did.
@@ -65,6 +70,8 @@ impl Cluster {
             created: BTreeMap::new(),
             deleted: BTreeMap::new(),
             version: 1,
+            past: vec![],
+            writes_left: None,
         }
     }
 
@@ -89,22 +96,42 @@ impl Cluster {
 
     /// One pass of the operator, as `reconcile` makes it.
     pub fn pass(&mut self) -> Pass {
-        let job = sample::valid(&self.raw);
         let seen = self.seen();
-        let phase = phase::of(&job, &seen);
-        let gate = gate::decide(&job, &seen, self.now);
-        let standing = Standing::of(&job, &seen);
+        self.past.push(seen.clone());
+        let (steps, outcome) = self.act(&seen);
+        let tale = status::next(&sample::valid(&self.raw), &self.seen(), &outcome, self.now);
+        self.record(&tale);
+        Pass { steps, tale }
+    }
+
+    /// A pass that ends with the operator's life after so many writes; nothing is told.
+    pub fn crash(&mut self, writes: usize) {
+        self.writes_left = Some(writes);
+        self.act(&self.seen());
+        self.writes_left = None;
+    }
+
+    /// A pass over what the watches showed so many passes ago, as after a restart. The status that it leads to
+    /// is refused by the API server if there was another one since, which is so here.
+    pub fn lag(&mut self, passes: usize) {
+        if let Some(seen) = self.past.iter().rev().nth(passes).cloned() {
+            self.act(&seen);
+        }
+    }
+
+    fn act(&mut self, seen: &Seen) -> (Vec<Step>, Outcome) {
+        let job = sample::valid(&self.raw);
+        let phase = phase::of(&job, seen);
+        let gate = gate::decide(&job, seen, self.now);
+        let standing = Standing::of(&job, seen);
         let known = matches!(standing, Standing::Fresh | Standing::Pinned(_));
-        let desired = (known && phase::needs_plan(phase)).then(|| sample::desired(&job, &seen, &self.gang));
-        let steps = diff::steps(&job, &seen, phase, &gate, desired.as_ref());
-        self.check(&steps, job.workers());
+        let desired = (known && phase::needs_plan(phase)).then(|| sample::desired(&job, seen, &self.gang));
+        let steps = diff::steps(&job, seen, phase, &gate, desired.as_ref());
+        check(&steps, seen, &job);
         let done = self.apply(&steps, &job.names);
         let fresh = standing == Standing::Fresh && desired.is_some();
         let pinned = fresh.then(|| "openmpi@0123456789ab (v0.1.0)".to_owned());
-        let outcome = Outcome { done, gate, trouble: None, pinned, notes: vec![] };
-        let tale = status::next(&job, &self.seen(), &outcome, self.now);
-        self.record(&tale);
-        Pass { steps, tale }
+        (steps, Outcome { done, gate, trouble: None, pinned, notes: vec![] })
     }
 
     fn record(&mut self, tale: &Tale) {
@@ -127,26 +154,6 @@ impl Cluster {
             }
         }
         panic!("the passes do not come to rest");
-    }
-
-    /// Every list of steps that any test makes is held to this.
-    fn check(&self, steps: &[Step], workers: u32) {
-        assert!(steps.is_sorted_by_key(Step::wave), "{steps:?}");
-        let mut made = BTreeSet::new();
-        let mut make = |name: String| assert!(made.insert(name.clone()), "{name} is created twice");
-        for step in steps {
-            match step {
-                Step::Create { object, .. } | Step::CreateSecret { object, .. } => make(object.to_string()),
-                Step::CreateWorkers { indexes, .. } => {
-                    assert!(!indexes.is_empty() && indexes.len() <= workers as usize);
-                    indexes.iter().for_each(|index| make(format!("worker {index}")));
-                }
-                Step::Delete { object, uid, .. } => {
-                    assert_eq!(&observe::identity(&self.objects[object]).uid, uid);
-                }
-                Step::Patch { .. } | Step::Resume { .. } | Step::OpenGate { .. } => {}
-            }
-        }
     }
 
     fn apply(&mut self, steps: &[Step], names: &Names) -> Done {
@@ -174,47 +181,66 @@ impl Cluster {
                 }
             }
             Step::Patch { object, uid, version, patch, .. } => {
-                let found = observe::identity(&self.objects[object]);
-                if (&found.uid, found.version) == (uid, *version) {
+                if self.is(object, Some(uid), Some(*version), done) {
                     self.patch(object, patch);
-                } else {
-                    done.failures.push(failure(object, FailureReason::Conflict, "changed"));
                 }
             }
-            Step::Resume { object, launcher, .. } => {
-                let current = self.objects[object].clone();
-                let resumed = desired::launcher::resumed(current, launcher);
-                self.objects.insert(object.clone(), resumed);
-                self.patch(object, &json!({"status": {"startTime": null}}));
-            }
-            Step::OpenGate { pod, version, position } => self.open(&pod_name(pod), *version, *position, done),
-            Step::Delete { object, version, .. } => {
-                let found = observe::identity(&self.objects[object]);
-                if version.is_some_and(|version| version != found.version) {
-                    done.failures.push(failure(object, FailureReason::Conflict, "changed"));
-                    return;
+            Step::Resume { object, uid, launcher } => {
+                if self.is(object, Some(uid), None, done) {
+                    let resumed = desired::launcher::resumed(self.objects[object].clone(), launcher);
+                    self.objects.insert(object.clone(), resumed);
+                    self.patch(object, &json!({"status": {"startTime": null}}));
                 }
-                *self.deleted.entry(object.clone()).or_default() += 1;
-                done.deleted += 1;
-                if object.kind == Kind::Pod {
-                    self.patch(object, &json!({"metadata": {"deletionTimestamp": self.now}}));
-                } else {
-                    self.objects.remove(object);
+            }
+            Step::OpenGate { pod, version, position } => {
+                let pod = pod_name(pod);
+                if self.is(&pod, None, Some(*version), done) {
+                    let gates = &mut self.objects.get_mut(&pod).unwrap()["spec"]["schedulingGates"];
+                    let gate = gates.as_array_mut().unwrap().remove(*position);
+                    assert_eq!(gate["name"], wire::GATE_WORKERS);
+                    self.patch(&pod, &json!({}));
+                }
+            }
+            Step::Delete { object, uid, version } => {
+                if self.is(object, Some(uid), *version, done) {
+                    self.delete(object, done);
                 }
             }
         }
     }
 
-    fn open(&mut self, pod: &ObjectName, version: Version, position: usize, done: &mut Done) {
-        let object = &self.objects[pod];
-        let name = &object["spec"]["schedulingGates"][position]["name"];
-        if name != wire::GATE_WORKERS || observe::identity(object).version != version {
-            done.failures.push(failure(pod, FailureReason::Conflict, "changed"));
-            return;
+    /// The preconditions of a write hold, and the operator is still alive.
+    fn is(
+        &mut self,
+        name: &ObjectName,
+        uid: Option<&Uid>,
+        version: Option<Version>,
+        done: &mut Done,
+    ) -> bool {
+        let found = self.objects.get(name).map(observe::identity);
+        let same = found.is_some_and(|found| {
+            uid.is_none_or(|uid| *uid == found.uid) && version.is_none_or(|version| version == found.version)
+        });
+        if !same {
+            done.failures.push(failure(name, FailureReason::Conflict, "changed"));
         }
-        let object = self.objects.get_mut(pod).unwrap();
-        object["spec"]["schedulingGates"].as_array_mut().unwrap().remove(position);
-        self.patch(pod, &json!({}));
+        same && self.is_alive()
+    }
+
+    fn is_alive(&mut self) -> bool {
+        let alive = self.writes_left != Some(0);
+        self.writes_left = self.writes_left.map(|left| left.saturating_sub(1));
+        alive
+    }
+
+    fn delete(&mut self, name: &ObjectName, done: &mut Done) {
+        *self.deleted.entry(name.clone()).or_default() += 1;
+        done.deleted += 1;
+        if name.kind == Kind::Pod {
+            self.patch(name, &json!({"metadata": {"deletionTimestamp": self.now}}));
+        } else {
+            self.objects.remove(name);
+        }
     }
 
     fn post(&mut self, name: ObjectName, manifest: Value, done: &mut Done) {
@@ -222,7 +248,7 @@ impl Cluster {
             done.failures.push(failure(&name, *reason, message));
         } else if self.objects.contains_key(&name) {
             done.failures.push(failure(&name, FailureReason::Conflict, "already exists"));
-        } else {
+        } else if self.is_alive() {
             *self.created.entry(name.clone()).or_default() += 1;
             done.created += 1;
             self.put(name, manifest);
@@ -307,7 +333,7 @@ impl Cluster {
 
     /// The user deletes the job and creates it again; the garbage collector has not been here yet.
     pub fn recreate(&mut self, uid: &str) {
-        self.raw.metadata.uid = uid.to_owned();
+        uid.clone_into(&mut self.raw.metadata.uid);
         self.raw.status = None;
     }
 
@@ -349,6 +375,33 @@ impl Cluster {
 
     pub fn gate(&self) -> Gate {
         gate::decide(&sample::valid(&self.raw), &self.seen(), self.now)
+    }
+}
+
+/// Every list of steps that any test makes is held to this.
+fn check(steps: &[Step], seen: &Seen, job: &ValidJob) {
+    assert!(steps.is_sorted_by_key(Step::wave), "{steps:?}");
+    let mut names = BTreeSet::new();
+    let mut make = |name: String| assert!(names.insert(name.clone()), "{name} is created twice");
+    for step in steps {
+        match step {
+            Step::Create { object, .. } | Step::CreateSecret { object, .. } => make(object.to_string()),
+            Step::CreateWorkers { indexes, .. } => {
+                assert!(!indexes.is_empty() && indexes.len() <= job.workers() as usize);
+                for index in indexes {
+                    make(format!("worker {index}"));
+                }
+            }
+            Step::Delete { object, uid, .. } if object.kind == Kind::Pod => {
+                let pod = seen.workers().find(|pod| pod.uid == *uid).unwrap();
+                assert_eq!(
+                    (pod.name(&job.names), pod.controller.as_ref()),
+                    (object.name.clone(), Some(&job.uid))
+                );
+            }
+            Step::Delete { uid, .. } => assert!(!uid.0.is_empty()),
+            Step::Patch { .. } | Step::Resume { .. } | Step::OpenGate { .. } => {}
+        }
     }
 }
 

@@ -18,7 +18,9 @@ use crate::{
 /// Three workers that do not answer yet, and a launcher pod that waits for them.
 fn waiting(annotations: &[(&str, &str)]) -> Cluster {
     let mut job = raw(3);
-    annotations.iter().for_each(|(key, value)| annotate(&mut job, key, value));
+    for (key, value) in annotations {
+        annotate(&mut job, key, value);
+    }
     let mut cluster = Cluster::new(job);
     cluster.settle();
     cluster.launch("pi-launcher-a");

@@ -353,7 +353,7 @@ fn a_foreign_object_is_reported_once_and_nothing_is_created_beside_it() {
     cluster.settle();
     cluster.advance(Duration::from_secs(10));
     cluster.settle();
-    cluster.advance(Duration::from_secs(60));
+    cluster.advance(Duration::from_mins(1));
     cluster.settle();
     assert!(cluster.created.is_empty());
     let reported: Vec<_> = cluster.events.iter().filter(|e| e.reason == "ErrResourceExists").collect();

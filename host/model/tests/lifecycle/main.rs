@@ -11,6 +11,7 @@ mod cluster;
 mod gates;
 mod lives;
 mod observe;
+mod properties;
 mod sample;
 mod statuses;
 mod steps;

@@ -63,9 +63,9 @@ pub fn annotate(raw: &mut MpiJob, key: &str, value: &str) {
 /// What a plugin would have made of the job: a hostfile that follows the spec, a script that follows the pods.
 pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
     let host = |index| job.names.fqdn(&job.names.worker(index));
-    let hosts: String = (0..job.workers()).map(|i| format!("{} slots=1\n", host(i))).collect();
+    let hosts: Vec<String> = (0..job.workers()).map(|i| format!("{} slots=1\n", host(i))).collect();
     let running = seen.workers_of(job).filter(|pod| pod.phase == PodPhase::Running);
-    let script: String = running.map(|pod| format!("echo {}\n", host(pod.index))).collect();
+    let echos: Vec<String> = running.map(|pod| format!("echo {}\n", host(pod.index))).collect();
     let file = |name: &str, content: String| File {
         by: "openmpi".to_owned(),
         name: name.to_owned(),
@@ -74,7 +74,10 @@ pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
         content,
     };
     let granted = Granted {
-        job_files: vec![file("hostfile", hosts), file("discover_hosts.sh", format!("#!/bin/sh\n{script}"))],
+        job_files: vec![
+            file("hostfile", hosts.concat()),
+            file("discover_hosts.sh", format!("#!/bin/sh\n{}", echos.concat())),
+        ],
         ..Granted::default()
     };
     let plugin = PinnedPlugin { name: "openmpi".into(), digest: Digest::of(b"openmpi"), settings: [].into() };
