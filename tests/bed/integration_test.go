@@ -1,7 +1,7 @@
 //go:build bed
 
-// Package bed holds the bed's integration tests. They need root, the built programs (go run ./cmd/build) and what a node
-// needs; run them with `go test -tags bed .` They start beds of their own names and leave others alone.
+// Package bed holds the bed's integration tests. They need root, the built programs (build.sh) and what a node
+// needs; run them with test.sh. They start beds of their own names and leave others alone.
 package bed
 
 import (

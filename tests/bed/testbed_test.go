@@ -53,7 +53,7 @@ func programs(t *testing.T) string {
 		folder = other
 	}
 	if _, err := os.Stat(filepath.Join(folder, "node")); err != nil || os.Geteuid() != 0 {
-		t.Fatalf("these tests need root and `go run ./cmd/build`: %v", err)
+		t.Fatalf("these tests need root and tests/bed/build.sh: %v", err)
 	}
 	return folder
 }

@@ -35,7 +35,7 @@ func preflight(bed *plan.Bed) error {
 	}
 	for _, program := range programs {
 		if !executable(bed.Program(program)) {
-			return fmt.Errorf("up: no program %s: build the bed first (go -C tests/bed run ./cmd/build)", bed.Program(program))
+			return fmt.Errorf("up: no program %s: build the bed first (tests/bed/build.sh)", bed.Program(program))
 		}
 	}
 	if bed.Mode == plan.ControlPlane {
