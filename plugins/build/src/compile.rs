@@ -11,8 +11,8 @@ const NO_TARGET: &str = "the compiler has no standard library for wasm32-unknown
   rustup target add wasm32-unknown-unknown
 or, where rustup cannot fetch it, with Debian's packages
   apt-get install rustc-web cargo-web rust-web-src lld-19
-  export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-19
-  export COXSWAIN_CARGO=/usr/bin/cargo COXSWAIN_WASM_FLAGS=-Zbuild-std=std,panic_abort";
+  export RUSTC=/usr/bin/rustc CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-19 COXSWAIN_CARGO=/usr/bin/cargo
+  export COXSWAIN_WASM_ENV=RUSTC_BOOTSTRAP=1 COXSWAIN_WASM_FLAGS=-Zbuild-std=std,panic_abort";
 
 /// Compiles the core modules of `plugins`.
 pub fn modules(workspace: &Workspace, plugins: &[&Package]) -> Result<()> {
@@ -26,6 +26,9 @@ pub fn modules(workspace: &Workspace, plugins: &[&Package]) -> Result<()> {
     command.args(plugins.iter().flat_map(|plugin| ["--package", &plugin.id]));
     command.args(flags.split_whitespace());
     command.current_dir(&workspace.root);
+    // KEY=VALUE words such as RUSTC_BOOTSTRAP=1, for this command alone: build scripts of other crates look at it too.
+    let environment = env::var("COXSWAIN_WASM_ENV").unwrap_or_default();
+    command.envs(environment.split_whitespace().filter_map(|word| word.split_once('=')));
     command.env("CARGO_TARGET_DIR", &workspace.target);
     command.env("CARGO_ENCODED_RUSTFLAGS", rustflags(workspace)?);
     // Set by the cargo that runs this program; they are not for another package's build.
