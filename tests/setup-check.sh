@@ -30,7 +30,7 @@ outside() {
     git clone --quiet "$repository" "$root/root/coxswain"
     say "running $* ($((SECONDS - started)) s so far)"
     unshare --mount --pid --fork --kill-child --propagation private "$script" --inside "$root" "$@" || code=$?
-    say "$* ended with $code after $((SECONDS - started)) s in all"
+    say "ended with $code after $((SECONDS - started)) s in all; removing the root"
     return "$code"
 }
 
