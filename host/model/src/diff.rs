@@ -43,6 +43,7 @@ fn active(job: &ValidJob, seen: &Seen, gate: &Gate, desired: Option<&Desired>) -
     if let Some(desired) = desired {
         steps.extend(foundations::steps(job, seen, desired));
         steps.extend(foundations::pod_group(job, seen, desired));
+        steps.extend(launcher::replace(job, seen, desired));
         steps.extend(launcher::resume(job, seen, desired));
         // A pod that is created while the name of something that it mounts is still taken would hang on it.
         if !foundations::are_leaving(seen) {
@@ -60,6 +61,7 @@ fn suspended(job: &ValidJob, seen: &Seen, desired: Option<&Desired>) -> Vec<Step
     steps.extend(launcher::suspend(job, seen));
     if let Some(desired) = desired {
         steps.extend(foundations::steps(job, seen, desired));
+        steps.extend(launcher::replace(job, seen, desired));
         if job.launcher_creation == LauncherCreation::AtStartup && !foundations::are_leaving(seen) {
             steps.extend(launcher::create_suspended(job, seen, desired));
         }

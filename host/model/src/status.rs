@@ -154,12 +154,16 @@ impl Draft<'_> {
         }
     }
 
-    /// The ConfigMap that carries the pin was written: it did not fail, and nothing kept it from being tried.
+    /// The ConfigMap that carries the pin was written: it did not fail, and nothing kept it from being tried. It
+    /// may not be seen yet.
     fn is_pinned(&self) -> bool {
         let Outcome { done, .. } = self.outcome;
-        let config = ObjectName { kind: Kind::ConfigMap, name: self.job.names.config() };
-        let taken = self.seen.config.as_ref().is_some_and(|c| !c.object.is_controlled_by(&self.job.uid));
-        done.created > 0 && !taken && done.failures.iter().all(|failure| failure.object != config)
+        let object = ObjectName { kind: Kind::ConfigMap, name: self.job.names.config() };
+        let written = match &self.seen.config {
+            None => done.created > 0,
+            Some(config) => config.object.is_controlled_by(&self.job.uid) && config.pin.is_some(),
+        };
+        written && done.failures.iter().all(|failure| failure.object != object)
     }
 
     fn start(&mut self) {

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use super::ownership::{Held, held};
 use crate::{
+    api::wire,
     desired::{self, Desired},
     gate::{self, Gate},
-    job::{LauncherCreation, ValidJob},
+    job::{LauncherCreation, ValidJob, at},
     seen::{LauncherSeen, Seen},
     step::{Kind, ObjectName, Step, Wave},
 };
@@ -34,9 +35,20 @@ pub fn suspend(job: &ValidJob, seen: &Seen) -> Option<Step> {
     })
 }
 
+/// Makes way for a Job of this pin in place of a suspended one of another operator: Kubernetes lets little of a
+/// Job be changed, so the new one is created in the next pass.
+pub fn replace(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+    let launcher = ours(job, seen).filter(|launcher| !is_pinned(launcher, desired) && launcher.suspended)?;
+    let (uid, version) = (launcher.object.uid.clone(), Some(launcher.object.version));
+    Some(Step::Delete { object: name(job), uid, version })
+}
+
 /// Lets a suspended Job run, if the creation policy allows it by now.
 pub fn resume(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
-    let launcher = ours(job, seen).filter(|launcher| launcher.suspended && is_due(job, seen))?;
+    let launcher = ours(job, seen).filter(|launcher| launcher.suspended && is_pinned(launcher, desired))?;
+    if !is_due(job, seen) {
+        return None;
+    }
     let uid = launcher.object.uid.clone();
     Some(Step::Resume { object: name(job), uid, launcher: desired.launcher.clone() })
 }
@@ -57,6 +69,11 @@ fn is_due(job: &ValidJob, seen: &Seen) -> bool {
         LauncherCreation::AtStartup => true,
         LauncherCreation::WaitForWorkersReady => gate::is_enough_ready(job, seen),
     }
+}
+
+fn is_pinned(launcher: &LauncherSeen, desired: &Desired) -> bool {
+    let annotations = at(&desired.launcher, "/metadata/annotations");
+    launcher.pin.as_deref() == annotations.get(wire::ANNOTATION_PIN).and_then(Value::as_str)
 }
 
 fn ours<'a>(job: &ValidJob, seen: &'a Seen) -> Option<&'a LauncherSeen> {

@@ -139,6 +139,7 @@ fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
     match phase {
         Phase::Active => foundations && launcher && workers(),
         Phase::Suspended => foundations && launcher,
-        Phase::Ended | Phase::Evicted { .. } | Phase::Finished => true,
+        // What kept a job from being whole to its end stays to be read.
+        Phase::Ended | Phase::Evicted { .. } | Phase::Finished => false,
     }
 }

@@ -256,10 +256,10 @@ fn an_eviction_ends_the_job_stops_the_launcher_and_cleans_up() {
     let mut cluster = running(policy);
     cluster.worker(1, &json!({"phase": "Failed", "reason": "Evicted"}));
     cluster.pass();
+    assert_eq!(cluster.objects[&launcher()]["spec"]["suspend"], true, "at once");
     assert_eq!(cluster.counters("Worker"), Some((2, 0, 1)));
     cluster.settle();
 
-    assert_eq!(cluster.objects[&launcher()]["spec"]["suspend"], true);
     assert_eq!(cluster.workers(), [0_u32; 0]);
     assert_eq!(cluster.raw.status.as_ref().unwrap().completion_time, Some(cluster.now));
     assert_eq!(cluster.conditions().last().unwrap(), "Failed=True MPIJobEvicted");
@@ -420,4 +420,43 @@ fn the_pod_group_comes_before_the_workers_follows_the_spec_and_goes_with_them() 
     cluster.end("Complete", "", "");
     cluster.settle();
     assert!(!cluster.objects.contains_key(&group));
+}
+
+#[test]
+fn a_job_that_was_suspended_under_the_mpi_operator_gets_a_launcher_of_its_pin() {
+    let mut cluster = Cluster::new(raw(2));
+    suspend(&mut cluster.raw, true);
+    cluster.settle();
+    for name in [launcher(), ObjectName { kind: Kind::ConfigMap, name: "pi-config".to_owned() }] {
+        cluster.patch(&name, &json!({"metadata": {"annotations": null}}));
+    }
+    cluster.events.clear();
+    suspend(&mut cluster.raw, false);
+    let pass = cluster.pass();
+    assert!(pass.steps.iter().any(|s| matches!(s, Step::Delete { object, .. } if *object == launcher())));
+    cluster.settle();
+
+    assert_eq!(cluster.told(), ["PluginsPinned", "MPIJobResumed"]);
+    assert_eq!(cluster.created[&launcher()], 2);
+    cluster.launch(POD);
+    cluster.ready();
+    cluster.settle();
+    cluster.run_launcher(POD);
+}
+
+#[test]
+fn a_job_that_runs_under_the_mpi_operator_keeps_what_it_has() {
+    let mut cluster = running(raw(2));
+    let config = ObjectName { kind: Kind::ConfigMap, name: "pi-config".to_owned() };
+    for name in [launcher(), config.clone()] {
+        cluster.patch(&name, &json!({"metadata": {"annotations": null}}));
+    }
+    scale(&mut cluster.raw, 3);
+    cluster.settle();
+    assert_eq!(cluster.workers(), [0, 1]);
+    assert_eq!(cluster.objects[&config]["metadata"]["annotations"], json!(null));
+
+    cluster.end("Complete", "", "");
+    cluster.settle();
+    assert_eq!(cluster.conditions().last().unwrap(), "Succeeded=True MPIJobSucceeded");
 }

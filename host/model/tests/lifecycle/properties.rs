@@ -7,12 +7,15 @@
 use std::time::Duration;
 
 use coxswain_model::{
-    api::wire,
+    api::{MpiJob, wire},
+    desired::content,
     diff,
     gate::Gate,
+    job::{CleanPodPolicy, LauncherCreation, ValidJob},
     phase::{self, Phase},
+    seen::{PodSeen, Seen},
     status::Count,
-    step::{Kind, Step},
+    step::{Kind, ObjectName, Step},
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::json;
@@ -78,7 +81,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 fn happen(cluster: &mut Cluster, happening: &Happening) {
     let worker = |index: &u32| pod_name(&format!("pi-worker-{index}"));
-    let config = coxswain_model::step::ObjectName { kind: Kind::ConfigMap, name: "pi-config".to_owned() };
+    let config = ObjectName { kind: Kind::ConfigMap, name: "pi-config".to_owned() };
     let mut report = |index: &u32, status| {
         if cluster.objects.contains_key(&worker(index)) {
             cluster.worker(*index, &status);
@@ -143,7 +146,7 @@ fn is_unended(cluster: &Cluster) -> bool {
     cluster.objects.get(&launcher()).is_some_and(|job| observe::launcher(job).end.is_none())
 }
 
-fn job() -> impl Strategy<Value = coxswain_model::api::MpiJob> {
+fn job() -> impl Strategy<Value = MpiJob> {
     let policy = prop_oneof![Just("None"), Just("Running"), Just("All")];
     (1..=LARGEST, any::<bool>(), any::<bool>(), any::<bool>(), policy, proptest::option::of(1..=LARGEST))
         .prop_map(|(workers, late, ranks, suspended, policy, least)| {
@@ -169,9 +172,9 @@ fn assert_reached(cluster: &Cluster) {
             assert_eq!(workers, (0..job.workers()).collect::<Vec<_>>());
             assert!(seen.service.is_some() && seen.config.is_some() && seen.secret.is_some());
             let open = desired(&job, &seen, &cluster.gang);
-            let digest = coxswain_model::desired::content(&open.config);
+            let digest = content(&open.config);
             assert_eq!(seen.config.unwrap().content.as_deref(), digest);
-            let waits = job.launcher_creation != coxswain_model::job::LauncherCreation::AtStartup;
+            let waits = job.launcher_creation != LauncherCreation::AtStartup;
             assert!(waits || !seen.launcher.unwrap().suspended);
         }
         Phase::Suspended => {
@@ -187,11 +190,11 @@ fn assert_reached(cluster: &Cluster) {
     }
 }
 
-fn assert_cleaned(job: &coxswain_model::job::ValidJob, seen: &coxswain_model::seen::Seen, workers: &[u32]) {
+fn assert_cleaned(job: &ValidJob, seen: &Seen, workers: &[u32]) {
     match job.clean_pod_policy {
-        coxswain_model::job::CleanPodPolicy::None => {}
-        coxswain_model::job::CleanPodPolicy::Running => assert!(seen.workers().all(|pod| pod.is_terminal())),
-        coxswain_model::job::CleanPodPolicy::All => assert!(workers.is_empty()),
+        CleanPodPolicy::None => {}
+        CleanPodPolicy::Running => assert!(seen.workers().all(PodSeen::is_terminal)),
+        CleanPodPolicy::All => assert!(workers.is_empty()),
     }
 }
 
