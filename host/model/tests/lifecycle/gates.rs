@@ -97,8 +97,16 @@ fn what_failed_before_a_suspension_does_not_open_it() {
     let mut resumed = status.conditions[0].clone();
     (resumed.kind, resumed.status) = ("Suspended".to_owned(), "False".to_owned());
     status.conditions.push(resumed);
-
+    let pod = cluster.objects[&pod_name("pi-launcher-a")].clone();
+    cluster.put(pod_name("pi-launcher-0"), pod);
+    let status = json!({"phase": "Failed"});
+    let before = json!({"metadata": {"creationTimestamp": "2026-11-21T11:59:59Z"}, "status": status});
+    cluster.patch(&pod_name("pi-launcher-0"), &before);
     assert_eq!(because(&cluster), None);
+
+    let since = json!({"metadata": {"creationTimestamp": "2026-11-21T12:00:00Z"}});
+    cluster.patch(&pod_name("pi-launcher-0"), &since);
+    assert_eq!(because(&cluster), Some(Because::RanBefore));
 }
 
 #[test]
