@@ -217,3 +217,42 @@ fn reason(error: &wasmtime::Error, limits: &Limits, fuel: u64) -> Break {
         None => Break::Trapped(cause.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::{Instance, Module};
+
+    use super::*;
+    use crate::engine;
+
+    fn caller() -> Caller {
+        Caller { name: "x".into(), digest: Digest::of(b""), engine: engine::start().unwrap(), observer: None }
+    }
+
+    #[test]
+    fn the_clock_stops_what_fuel_does_not() {
+        let caller = caller();
+        let text = "(module (func $s (loop (br 0))) (start $s))";
+        let module = Module::new(&caller.engine, wat::parse_str(text).unwrap()).unwrap();
+        let begin = Instant::now();
+
+        // A budget that saturates lasts for centuries.
+        let enter = |store: &mut Store<Limits>| Instance::new(store, &module, &[]);
+        let result = caller.run(Function::Render, usize::MAX, enter, |_| Ok(((), 0)));
+
+        assert_eq!(result, Err(Break::OutOfTime));
+        assert!(begin.elapsed() >= Duration::from_millis(1_900), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn a_panic_in_the_engine_costs_one_call() {
+        let result = caller().run(
+            Function::Render,
+            0,
+            |_| -> wasmtime::Result<()> { panic!("a bug in the engine") },
+            |()| Ok(((), 0)),
+        );
+
+        assert_eq!(result, Err(Break::EnginePanicked("a bug in the engine".into())));
+    }
+}

@@ -61,7 +61,7 @@ fn componentize(workspace: &Workspace, plugin: &Package) -> Result<()> {
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&bytes)
-        .and_then(|mut encoder| encoder.encode())
+        .and_then(|encoder| encoder.encode())
         .with_context(|| format!("making a component of {}", module.display()))?;
 
     let limit = if plugin.name == "hostile" { HOSTILE_LIMIT } else { SHIPPED_LIMIT };

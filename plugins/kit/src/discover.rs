@@ -4,10 +4,21 @@
 use alloc::string::String;
 use core::fmt::Write;
 
-use crate::types::{Job, Member, MemberState};
+use crate::{
+    plan,
+    types::{File, Job, Member, MemberState},
+};
+
+/// The name under which the MPI Operator has always mounted it.
+pub const NAME: &str = "discover_hosts.sh";
 
 /// Room for one line.
 const LINE: usize = 64;
+
+/// [`script`] as a file of a plan.
+pub fn file(job: &Job, members: &[Member], slots: bool) -> File {
+    plan::job_script(NAME, script(job, members, slots))
+}
 
 /// The script for `members`: the driver first if it executes ranks (whether it runs or not, as it is the one that
 /// asks), then every other running member of a group that executes ranks, in the order given (the host sends members by

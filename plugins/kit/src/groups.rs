@@ -1,6 +1,6 @@
 //! Who starts a run, who executes its ranks, and how many there are.
 
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
 
 use crate::{
     plan,
@@ -42,12 +42,21 @@ pub fn has_uneven_slots(job: &Job) -> bool {
     slots.next().is_some_and(|first| slots.any(|next| next != first))
 }
 
+/// Arguments for every ssh: `args`, and the port where the job names one.
+pub fn ssh_args(job: &Job, args: &str) -> String {
+    match job.ssh.as_ref().and_then(|ssh| ssh.port) {
+        Some(port) if args.is_empty() => format!("-p {port}"),
+        Some(port) => format!("{args} -p {port}"),
+        None => args.into(),
+    }
+}
+
 /// The user's program, for jobs that ask for a rendered command: the driver's `args`.
 ///
 /// # Errors
 ///
 /// `invalid` if `args` is empty, or if `command` is set as well (it would be lost silently).
-pub fn program(driver: &Group) -> Result<&[alloc::string::String], Failure> {
+pub fn program(driver: &Group) -> Result<&[String], Failure> {
     const CONTAINER: &str = "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0]";
     let mut violations: Vec<Violation> = Vec::new();
     if !driver.container.command.is_empty() {

@@ -4,7 +4,13 @@
 use alloc::string::String;
 use core::fmt::Write;
 
-use crate::types::HostEntry;
+use crate::{
+    plan,
+    types::{File, HostEntry, Job},
+};
+
+/// The name under which the MPI Operator has always mounted it.
+pub const NAME: &str = "hostfile";
 
 /// Room for one line, so that ten thousand of them do not reallocate often.
 const LINE: usize = 64;
@@ -18,6 +24,16 @@ pub enum Dialect {
     Colon,
     /// `host`.
     Plain,
+}
+
+/// The absolute path of the host list in the driver's pod.
+pub fn path(job: &Job) -> String {
+    [&job.files_dir, "/", NAME].concat()
+}
+
+/// The host list as a file of a plan.
+pub fn file(content: String) -> File {
+    plan::job_file(NAME, content)
 }
 
 /// One line per host, in the order given. Empty without hosts.

@@ -15,10 +15,6 @@ use coxswain_plugin_kit::{
     types::{Change, Edit, Failure, File, Group, Job, Member, Plan, Setting, Violation},
 };
 
-/// Names under which the MPI Operator has always mounted them.
-const HOSTFILE: &str = "hostfile";
-const DISCOVER_HOSTS: &str = "discover_hosts.sh";
-
 const SSH_ARGS: &str = "ssh-args";
 const TREE_SPAWN: &str = "tree-spawn";
 const DISCOVER_SLOTS: &str = "discover-hosts-slots";
@@ -87,7 +83,7 @@ impl launcher::Guest for OpenMpi {
         if hosts.is_empty() {
             notes.push(plan::warning("no host executes ranks: mpirun will refuse the empty hostfile"));
         }
-        Ok(Plan { edits, files: vec![plan::job_file(HOSTFILE, hosts), script(&job, &[], settings)], notes })
+        Ok(Plan { edits, files: vec![hostfile::file(hosts), script(&job, &[], settings)], notes })
     }
 
     fn follow(job: Job, members: Vec<Member>) -> Result<Vec<File>, Failure> {
@@ -99,9 +95,9 @@ impl launcher::Guest for OpenMpi {
 /// First what the MPI Operator sets, in its order and by force, as its value wins there. Then the names of Open MPI 5,
 /// which give way to the user's.
 fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
-    let path = hostfile_path(job);
+    let path = hostfile::path(job);
     let slots = groups::default_slots(job).to_string();
-    let ssh_args = ssh_args(job, settings);
+    let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
     Env::of(&driver.name)
         .force("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
         .force("OMPI_MCA_orte_default_hostfile", path.as_str())
@@ -120,15 +116,6 @@ fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
         .into_edits()
 }
 
-fn ssh_args(job: &Job, settings: Settings) -> String {
-    let mut args = settings.text(SSH_ARGS).to_owned();
-    if let Some(port) = job.ssh.as_ref().and_then(|ssh| ssh.port) {
-        let blank = if args.is_empty() { "" } else { " " };
-        args.push_str(&format!("{blank}-p {port}"));
-    }
-    args
-}
-
 /// `mpirun [-n TOTAL] --hostfile FILE [--allow-run-as-root] [more] PROGRAM…`.
 fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>, Failure> {
     let program = groups::program(driver)?;
@@ -137,7 +124,7 @@ fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>,
     if !job.elastic {
         words.extend(["-n".to_owned(), groups::total_slots(job).to_string()]);
     }
-    words.extend(["--hostfile".to_owned(), hostfile_path(job)]);
+    words.extend(["--hostfile".to_owned(), hostfile::path(job)]);
     // mpirun refuses root unless told. The pod's security context is where root is forbidden.
     if matches!(driver.run_as_user, None | Some(0)) {
         words.push("--allow-run-as-root".to_owned());
@@ -148,9 +135,5 @@ fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>,
 }
 
 fn script(job: &Job, members: &[Member], settings: Settings) -> File {
-    plan::job_script(DISCOVER_HOSTS, discover::script(job, members, settings.flag(DISCOVER_SLOTS)))
-}
-
-fn hostfile_path(job: &Job) -> String {
-    [&job.files_dir, "/", HOSTFILE].concat()
+    discover::file(job, members, settings.flag(DISCOVER_SLOTS))
 }

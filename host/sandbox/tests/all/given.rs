@@ -1,6 +1,11 @@
 //! Components, jobs and chains to start from.
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf, sync::OnceLock};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::PathBuf,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
 use coxswain_model::view::{ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting};
 use coxswain_sandbox::{Chain, Link, Plugin, Sandbox};
@@ -23,8 +28,13 @@ pub fn bytes(name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `make plugins`", path.display()))
 }
 
+/// Loaded once a process: unoptimized, the compiler takes its time.
 pub fn plugin(name: &str) -> Plugin {
-    sandbox().load(name, &bytes(name), BOUND).unwrap_or_else(|refused| panic!("{name}: {refused}"))
+    static PLUGINS: Mutex<BTreeMap<String, Plugin>> = Mutex::new(BTreeMap::new());
+    let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    let load =
+        || sandbox().load(name, &bytes(name), BOUND).unwrap_or_else(|refused| panic!("{name}: {refused}"));
+    plugins.entry(name.to_owned()).or_insert_with(load).clone()
 }
 
 /// A chain of one launcher with its defaults and these settings.
