@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -157,6 +159,43 @@ func TestTheProductionOverlayHasAStandbyAndSchemasForItsServiceAccount(t *testin
 		wanted := object{"name": "mpi-operator", "namespace": "mpi-operator"}
 		if !reflect.DeepEqual(subject, wanted) {
 			t.Errorf("%s is for %v", name, subject)
+		}
+	}
+}
+
+func TestAlertsNameOnlyMetricsThatTheOperatorHas(t *testing.T) {
+	source := read(t, filepath.Join(root, "host", "operator", "src", "metrics.rs"))
+	metric := regexp.MustCompile(`\b(?:mpi_operator|coxswain)_[a-z_]+`)
+	names := metric.FindAllString(read(t, filepath.Join(root, "deploy", "components", "monitoring", "alerts.yaml")), -1)
+	if len(names) == 0 {
+		t.Error("no alert names a metric")
+	}
+	for _, name := range names {
+		if !strings.Contains(source, strconv.Quote(strings.TrimSuffix(name, "_bucket"))) {
+			t.Errorf("the operator has no metric %s", name)
+		}
+	}
+}
+
+func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
+	folder := t.TempDir()
+	near := func(parts ...string) string {
+		path, err := filepath.Rel(folder, filepath.Join(append([]string{root, "deploy"}, parts...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	text := encoded(t, object{
+		"kind": "Kustomization", "resources": []any{near("overlays", "kubeflow")}, "components": []any{near("components", "monitoring")},
+	})
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	built := documents(t, kubectl(t, nil, "kustomize", folder))
+	for _, kind := range []string{"PodMonitor", "PrometheusRule"} {
+		if namespace := at(only(t, built, kind, "mpi-operator"), "metadata", "namespace"); namespace != "kubeflow" {
+			t.Errorf("%s is in %v", kind, namespace)
 		}
 	}
 }
