@@ -6,6 +6,7 @@ pub mod events;
 pub mod fold;
 pub mod index;
 pub mod key;
+pub mod lease;
 pub mod live;
 pub mod pace;
 pub mod rate;
@@ -25,7 +26,10 @@ use coxswain_model::{
 };
 
 use self::key::JobKey;
-use crate::error::Failed;
+use crate::{error::Failed, queue::Cause};
+
+/// Tells the queue that a job is to be looked at.
+pub type Wake = Arc<dyn Fn(&JobKey, Cause) + Send + Sync>;
 
 /// What a pass needs of a cluster.
 pub trait Cluster: Send + Sync {

@@ -146,6 +146,12 @@ impl Flags {
         }
     }
 
+    /// Where the plugins' ConfigMaps are; outside a pod, beside the lease.
+    pub fn plugins(&self) -> &str {
+        let own = Some(self.pod_namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        self.plugin_namespace.as_deref().or(own).unwrap_or(&self.lock_namespace)
+    }
+
     /// `--cluster-domain`, if set.
     pub fn domain(&self) -> Option<&str> {
         Some(self.cluster_domain.as_str()).filter(|domain| !domain.is_empty())

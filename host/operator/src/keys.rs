@@ -29,5 +29,5 @@ pub fn pair() -> anyhow::Result<KeyPair> {
         private.to_pem(LineEnding::LF).context("encoding the private half of an ssh key pair")?;
     let public = PublicKey::new(KeyData::Ecdsa(EcdsaPublicKey::from(&pair)), "");
     let public_line = public.to_openssh().context("encoding the public half of an ssh key pair")?;
-    Ok(KeyPair { private_pem: private_pem.to_string(), public_line: format!("{}\n", public_line.trim_end()) })
+    Ok(KeyPair { private_pem, public_line: format!("{}\n", public_line.trim_end()) })
 }

@@ -3,9 +3,12 @@
 
 use std::{io::Write, process::ExitCode};
 
-use coxswain_operator::{flags, run};
+use coxswain_operator::{flags, run, tool};
 
 fn main() -> ExitCode {
+    if let Some(tool) = tool::Tool::from_words(std::env::args()) {
+        return tool.run();
+    }
     let flags = flags::Flags::parse_or_exit(std::env::args().skip(1));
     if flags.version {
         return match std::io::stdout().write_all(flags::version().as_bytes()) {

@@ -33,8 +33,9 @@ use coxswain_model::{
 use coxswain_sandbox::{Chain, Fault, Link, Plugin, Sandbox};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
+pub use self::wishes::{Answer, follow};
 use self::{
-    registry::{Active, Origin, Registry},
+    registry::{Active, Registry},
     source::{Candidate, MAX_COMPONENT},
     state::{Outcome, Store},
 };
@@ -122,7 +123,7 @@ impl Plugins {
 
     /// Everything that a candidate has to pass before new jobs get it. On any failure the plugin that serves now
     /// goes on serving.
-    async fn offer(&self, candidate: Candidate, origin: Origin) -> Result<Digest, String> {
+    async fn offer(&self, candidate: Candidate) -> Result<Digest, String> {
         let Candidate { name, bytes, digest, settings } = candidate.clone();
         if let Some(reason) = self.outcomes.lock().await.get(&name).and_then(|o| o.refused.get(&digest)) {
             return Err(reason.clone());
@@ -140,7 +141,7 @@ impl Plugins {
         };
         // The copy first: a job may be pinned to the digest the moment after the switch.
         self.save_copy_if_leading(&candidate).await.map_err(|error| format!("{error:#}"))?;
-        self.write(|registry| registry.activate(&name, Active { plugin, bytes, settings, origin }));
+        self.write(|registry| registry.activate(&name, Active { plugin, bytes, settings }));
         self.note_active(&name).await;
         Ok(digest)
     }
@@ -156,7 +157,11 @@ impl Plugins {
 
     /// The administrator's settings over the declared defaults, as the plugin itself judges them. Nothing is
     /// recorded against the digest for a wrong setting: the bytes are not at fault.
-    async fn check_settings(&self, plugin: Plugin, given: &BTreeMap<String, String>) -> Result<Plugin, String> {
+    async fn check_settings(
+        &self,
+        plugin: Plugin,
+        given: &BTreeMap<String, String>,
+    ) -> Result<Plugin, String> {
         let settings = as_settings(given);
         let judge = plugin.clone();
         let violations = match spawn_blocking(move || judge.check_settings(&settings)).await {
@@ -175,7 +180,13 @@ impl Plugins {
     }
 
     /// What the job's chain wants for it, checked. `gated` says whether the launcher waits for its workers.
-    pub async fn render(&self, job: &ValidJob, pin: &Pin, seen: &Seen, gated: bool) -> Result<Granted, NoPlan> {
+    pub async fn render(
+        &self,
+        job: &ValidJob,
+        pin: &Pin,
+        seen: &Seen,
+        gated: bool,
+    ) -> Result<Granted, NoPlan> {
         let chain = self.chain(pin).await?;
         let view = job.view(gated);
         let members = job.members(seen);
@@ -259,8 +270,9 @@ impl Plugins {
     /// pinned to has its copy.
     pub async fn lead(&self) -> Result<()> {
         self.leading.store(true, Ordering::Release);
-        let active: Vec<(String, Active)> =
-            self.read(|registry| registry.all().map(|(name, active)| (name.to_owned(), active.clone())).collect());
+        let active: Vec<(String, Active)> = self.read(|registry| {
+            registry.all().map(|(name, active)| (name.to_owned(), active.clone())).collect()
+        });
         for (name, active) in active {
             let store = self.store.as_ref().context("a leader has a cluster")?;
             store.save_copy(&name, active.plugin.digest(), &active.bytes).await?;
@@ -285,7 +297,7 @@ impl Plugins {
         let pinned = PinnedPlugin { name: plugin.to_owned(), digest: outcome.active?, settings };
         let plugin = self.link(&pinned).await.ok()?.plugin;
         let bytes = self.store.as_ref()?.copy(plugin.digest()).await.ok()??.1;
-        Some(Active { plugin, bytes, settings: outcome.settings, origin: Origin::Floor })
+        Some(Active { plugin, bytes, settings: outcome.settings })
     }
 
     async fn note_refusal(&self, plugin: &str, digest: &Digest, reason: &str) {

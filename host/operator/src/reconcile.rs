@@ -1,30 +1,32 @@
 //! One pass over one job: look, think, act, tell.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc};
 
-use anyhow::Result;
 use coxswain_model::{
     desired::{self, Desired, Gang},
     diff, gate,
     job::{ValidJob, Verdict},
     phase::{self, Phase},
     pin::Standing,
+    plan::Note,
     seen::Seen,
     status::{self, Outcome, trouble::Trouble},
 };
 use jiff::Timestamp;
 
 use crate::{
-    cluster::{Cluster, JobKey},
+    cluster::{Cluster, key::JobKey},
+    error::Failed,
     plugins::{NoPlan, Plugins},
+    queue::Ended,
 };
 
 /// What a pass works with.
-pub struct Context {
+pub struct Context<C> {
     /// Eyes and hands.
-    pub cluster: Cluster,
+    pub cluster: C,
     /// Renders.
-    pub plugins: std::sync::Arc<Plugins>,
+    pub plugins: Arc<Plugins>,
     /// `--gang-scheduling`.
     pub gang: Gang,
     /// `--cluster-domain`, for jobs that have no pin yet.
@@ -38,19 +40,20 @@ struct Rendered {
     trouble: Option<Trouble>,
     /// Text for the event that names the pin, if this pass makes it.
     pinned: Option<String>,
-    notes: Vec<coxswain_model::plan::Note>,
+    notes: Vec<Note>,
 }
 
-/// One pass. Says when to look again though nothing may have happened; an error is retried with backoff.
-pub async fn pass(ctx: &Context, key: &JobKey) -> Result<Option<Duration>> {
-    let Some(raw) = ctx.cluster.job(key) else { return Ok(None) };
+/// One pass. Says how it ended; an error is retried as its reason asks.
+pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, Failed> {
+    let Some(raw) = ctx.cluster.job(key) else { return Ok(Ended::Gone) };
     let job = match ValidJob::parse(&raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
             let tale = status::rejected(&raw, &errors, Timestamp::now());
-            return ctx.cluster.record(&raw, tale).await;
+            ctx.cluster.record(&raw, &tale).await?;
+            return Ok(Ended::Well { wake: None });
         }
-        Verdict::NotOurs => return Ok(None),
+        Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
     };
     let seen = ctx.cluster.observe(&job);
     let phase = phase::of(&job, &seen);
@@ -58,20 +61,21 @@ pub async fn pass(ctx: &Context, key: &JobKey) -> Result<Option<Duration>> {
     let gate = gate::decide(&job, &seen, Timestamp::now());
     let steps = diff::steps(&job, &seen, phase, &gate, rendered.desired.as_ref());
     let done = ctx.cluster.apply(&job, steps).await;
-    let seen = ctx.cluster.observe(&job);
-    let outcome = Outcome {
-        done,
-        gate,
-        trouble: rendered.trouble,
-        pinned: rendered.pinned,
-        notes: rendered.notes,
-    };
-    let tale = status::next(&job, &seen, &outcome, Timestamp::now());
-    ctx.cluster.record(&raw, tale).await
+    let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
+    let Rendered { desired: _, trouble, pinned, notes } = rendered;
+    let outcome = Outcome { done, gate, trouble, pinned, notes };
+    let tale = status::next(&job, &ctx.cluster.observe(&job), &outcome, Timestamp::now());
+    ctx.cluster.record(&raw, &tale).await?;
+    failed.map_or(Ok(Ended::Well { wake: tale.wake }), Err)
 }
 
 /// Everything that should exist, or why that cannot be said.
-async fn render(ctx: &Context, job: ValidJob, seen: &Seen, phase: Phase) -> Result<(ValidJob, Rendered)> {
+async fn render<C: Cluster>(
+    ctx: &Context<C>,
+    job: ValidJob,
+    seen: &Seen,
+    phase: Phase,
+) -> Result<(ValidJob, Rendered), Failed> {
     if !phase::needs_plan(phase) {
         return Ok((job, Rendered::default()));
     }
@@ -90,9 +94,9 @@ async fn render(ctx: &Context, job: ValidJob, seen: &Seen, phase: Phase) -> Resu
     let granted = match ctx.plugins.render(&job, &pin, seen, gated).await {
         Ok(granted) => granted,
         Err(NoPlan::Trouble(trouble)) => return Ok((job, in_trouble(trouble))),
-        Err(NoPlan::Unavailable(error)) => return Err(error),
+        Err(NoPlan::Unavailable(error)) => return Err(Failed::unavailable(error)),
     };
-    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
+    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &BTreeMap::new());
     let (pinned, notes) =
         if fresh { (Some(ctx.plugins.describe(&pin)), granted.notes) } else { (None, Vec::new()) };
     Ok((job, Rendered { desired: Some(desired), trouble: None, pinned, notes }))

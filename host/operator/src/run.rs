@@ -2,25 +2,28 @@
 //! with one leg missing; Kubernetes starts it anew.
 
 mod client;
+mod election;
 mod passes;
 
 use std::{future::Future, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use coxswain_model::desired::Gang;
+use coxswain_model::{desired::Gang, policy::ClusterPolicy};
+use futures::FutureExt;
 use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
-    task::JoinSet,
+    task::{JoinHandle, JoinSet},
     time::Instant,
 };
 
+use self::passes::Passes;
 use crate::{
     cluster::{
-        events,
+        Wake, events,
         index::Shared,
-        key::JobKey,
+        lease::Standing,
         live::Live,
         pace::Pace,
         rest::Rest,
@@ -29,6 +32,7 @@ use crate::{
     flags::Flags,
     log,
     metrics::Metrics,
+    plugins::{self, Answer, Plugins, Rules},
     queue::{Cause, Queue, Settings},
     serve,
 };
@@ -79,52 +83,109 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
     let namespace = Some(flags.namespace.clone()).filter(|namespace| !namespace.is_empty());
     client::find_crd(&client, namespace.as_deref()).await?;
 
-    let pace = Pace::new(flags.api_rate(), Arc::clone(&metrics));
-    let rest = Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics));
+    let standing = Standing::default();
     let queue = Arc::new(Queue::new(Settings::default(), Arc::clone(&metrics)));
-    let wake: Arc<dyn Fn(&JobKey, Cause) + Send + Sync> = {
-        let queue = Arc::clone(&queue);
-        Arc::new(move |job, cause| queue.wake(job, cause))
-    };
+    let pace = Pace::new(flags.api_rate(), Arc::clone(&metrics));
+    let rest =
+        Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics)).while_leading(standing.clone());
     let (sink, writer) = events::channel(rest.clone(), Arc::clone(&metrics));
-    let index = Shared::default();
     let live = Live {
         rest,
-        index: index.clone(),
+        index: Shared::default(),
         events: sink,
         metrics: Arc::clone(&metrics),
-        wake: Arc::clone(&wake),
+        wake: waker(&queue, &standing),
     };
 
     let mut tasks = Tasks(JoinSet::new());
-    let (stop, stopped) = watch::channel(false);
     tasks.spawn("pace", pace.run());
-    let watches = Watches { index: index.clone(), wake, metrics: Arc::clone(&metrics), namespace };
-    let synced = start_watches(&mut tasks, &watches, &client, &flags.gang());
+    let watches = Watches {
+        index: live.index.clone(),
+        wake: Arc::clone(&live.wake),
+        metrics: Arc::clone(&metrics),
+        namespace,
+    };
+    let mut synced = start_watches(&mut tasks, &watches, &client, &flags.gang());
+    let (plugins, plugins_ready) = start_plugins(&mut tasks, &flags, &client, &live).await?;
+    synced.push(plugins_ready);
     tasks.spawn("sweep", sweep(watches));
-    serve(&mut tasks, &flags, &synced, &live, &queue).await?;
+    serve(&mut tasks, &flags, &synced, &standing, &live, &queue).await?;
 
-    let mut events_written = JoinSet::new();
-    events_written.spawn(writer.run(stopped.clone()));
-    let mut passes = JoinSet::new();
-    let work = passes::Passes::new(live, queue, metrics, &flags);
-    passes.spawn(async move {
-        all_synced(synced).await;
-        work.run(stopped).await;
+    let mut stages = Stages::default();
+    let candidate = election::candidate(&flags, standing.clone(), &metrics).await?;
+    let identity = candidate.identity().to_owned();
+    stages.start("leader election", |stop| candidate.run(stop).map(drop));
+    stages.start("events", |stop| writer.run(stop));
+    let passes = Passes::new(live.clone(), Arc::clone(&plugins), Arc::clone(&queue), &flags);
+    let term = election::Term { standing, identity, lock_namespace: flags.lock_namespace.clone(), live };
+    stages.start("passes", |mut stop| async move {
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = all_synced(synced) => {}
+        }
+        if term.begin(&mut stop).await {
+            if let Err(error) = plugins.lead().await {
+                tracing::error!(error = format!("{error:#}"), "keeping copies of the plugins");
+                return;
+            }
+            passes.run(stop).await;
+            term.end();
+        }
     });
 
     let end = tokio::select! {
         biased;
         () = told_to_end() => Ok(()),
         error = tasks.first_end() => Err(error),
-        Some(end) = passes.join_next() => Err(anyhow::anyhow!("the passes have ended: {end:?}")),
-        Some(end) = events_written.join_next() => Err(anyhow::anyhow!("the events have ended: {end:?}")),
+        error = stages.first_end() => Err(error),
     };
     tracing::info!("stopping");
-    stop.send_replace(true);
-    passes.join_all().await;
-    events_written.join_all().await;
+    stages.stop().await;
     end
+}
+
+/// Standbys let nothing pile up; whoever becomes leader looks at all jobs.
+fn waker(queue: &Arc<Queue>, standing: &Standing) -> Wake {
+    let (queue, standing) = (Arc::clone(queue), standing.clone());
+    Arc::new(move |job, cause| {
+        if standing.leads() {
+            queue.wake(job, cause);
+        }
+    })
+}
+
+/// Tasks that end in order when the process does: the last one started first.
+#[derive(Default)]
+struct Stages(Vec<(&'static str, watch::Sender<bool>, JoinHandle<()>)>);
+
+impl Stages {
+    fn start<F>(&mut self, name: &'static str, task: impl FnOnce(watch::Receiver<bool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (stop, stopped) = watch::channel(false);
+        self.0.push((name, stop, tokio::spawn(task(stopped))));
+    }
+
+    /// The name of the first one to end before it was told to.
+    async fn first_end(&mut self) -> anyhow::Error {
+        let ends = self.0.iter_mut().map(|(name, _, task)| task.map(|end| (*name, end)));
+        match futures::future::select_all(ends).await.0 {
+            (name, Ok(())) => anyhow::anyhow!("the task {name:?} has ended"),
+            (name, Err(error)) => anyhow::Error::new(error).context(format!("running the task {name:?}")),
+        }
+    }
+
+    /// Stops each and waits for it. Each bounds its own end.
+    async fn stop(self) {
+        for (_, stop, task) in self.0.into_iter().rev() {
+            stop.send_replace(true);
+            if !task.is_finished() {
+                let _ = task.await;
+            }
+        }
+    }
 }
 
 /// One task a kind. Returns, for each, whether it has listed all.
@@ -157,6 +218,33 @@ fn start_watches(
     synced
 }
 
+/// Loads the image's plugins and follows the ConfigMaps. The receiver turns true once those that are there have been
+/// looked at.
+async fn start_plugins(
+    tasks: &mut Tasks,
+    flags: &Flags,
+    client: &Client,
+    live: &Live,
+) -> anyhow::Result<(Arc<Plugins>, watch::Receiver<bool>)> {
+    let namespace = flags.plugins().to_owned();
+    let rules = Rules {
+        tuners: flags.tuners.clone(),
+        cluster_domain: flags.domain().map(Into::into),
+        policy: ClusterPolicy::default(),
+    };
+    let plugins = Arc::new(Plugins::in_cluster(rules, client.clone(), &namespace)?);
+    plugins.load_floor(&flags.plugin_dir).await?;
+    let (ready, is_ready) = watch::channel(false);
+    let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
+    tasks.spawn("watch plugins", async move {
+        let tell = |answer: Answer| live.plugin_answered(&namespace, answer);
+        if let Err(error) = plugins::follow(following, client, &namespace, ready, tell).await {
+            tracing::error!(error = format!("{error:#}"), "following plugin ConfigMaps");
+        }
+    });
+    Ok((plugins, is_ready))
+}
+
 async fn all_synced(synced: Vec<watch::Receiver<bool>>) {
     let start = Instant::now();
     for mut kind in synced {
@@ -181,13 +269,14 @@ async fn serve(
     tasks: &mut Tasks,
     flags: &Flags,
     synced: &[watch::Receiver<bool>],
+    standing: &Standing,
     live: &Live,
     queue: &Arc<Queue>,
 ) -> anyhow::Result<()> {
     if flags.health_port != 0 {
-        let synced = synced.to_vec();
+        let (synced, standing) = (synced.to_vec(), standing.clone());
         let checks = serve::health::Checks {
-            leader_election: Arc::new(|| true),
+            leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
             synced: Arc::new(move || synced.iter().all(|kind| *kind.borrow())),
         };
         let listener = serve::listen(flags.health_port).await?;

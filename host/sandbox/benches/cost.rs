@@ -2,7 +2,13 @@
 //!
 //! Figures are medians of wall-clock time within this one run; fuel is exact and the same on every machine.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people that may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a program for people that may fail"
+)]
 
 #[path = "../tests/all/given.rs"]
 #[allow(dead_code, reason = "shared with the tests, which use all of it")]

@@ -16,7 +16,7 @@
 mod compile;
 mod workspace;
 
-use std::{fs, process::ExitCode};
+use std::{fmt::Write, fs, process::ExitCode};
 
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
@@ -61,7 +61,7 @@ fn componentize(workspace: &Workspace, plugin: &Package) -> Result<()> {
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&bytes)
-        .and_then(|encoder| encoder.encode())
+        .and_then(wit_component::ComponentEncoder::encode)
         .with_context(|| format!("making a component of {}", module.display()))?;
 
     let limit = if plugin.name == "hostile" { HOSTILE_LIMIT } else { SHIPPED_LIMIT };
@@ -73,7 +73,16 @@ fn componentize(workspace: &Workspace, plugin: &Package) -> Result<()> {
     if fs::read(&path).ok().as_deref() != Some(&*component) {
         fs::write(&path, &component).with_context(|| format!("writing {}", path.display()))?;
     }
-    let digest: String = Sha256::digest(&component).iter().map(|byte| format!("{byte:02x}")).collect();
-    eprintln!("{:<12} {size:>6} bytes  sha256:{digest}", plugin.name);
+    eprintln!("{:<12} {size:>6} bytes  sha256:{}", plugin.name, digest(&component));
     Ok(())
+}
+
+/// 64 hex digits.
+fn digest(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }

@@ -53,8 +53,6 @@ fn runs(member: &Member) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::prelude::v1::*;
-
     use super::*;
     use crate::sample;
 

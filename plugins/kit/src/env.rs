@@ -63,8 +63,6 @@ impl Env {
 
 #[cfg(test)]
 mod tests {
-    use std::prelude::v1::*;
-
     use super::*;
 
     #[test]

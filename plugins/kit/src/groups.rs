@@ -76,11 +76,9 @@ pub fn program(driver: &Group) -> Result<&[String], Failure> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-    use std::prelude::v1::*;
-
     use super::*;
     use crate::sample;
+    use alloc::vec;
 
     #[test]
     fn the_drivers_line_comes_first_if_it_runs_ranks() {

@@ -24,11 +24,9 @@
 //!     });
 //! }
 //! ```
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
-#[cfg(test)]
-extern crate std;
 
 mod bindings;
 pub mod discover;

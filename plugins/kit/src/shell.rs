@@ -60,8 +60,6 @@ const UNCLOSED: &str = "has a double quote that is not closed";
 
 #[cfg(test)]
 mod tests {
-    use std::prelude::v1::*;
-
     use super::*;
 
     #[test]

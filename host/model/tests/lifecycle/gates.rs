@@ -5,14 +5,15 @@ use std::time::Duration;
 use coxswain_model::{
     api::wire,
     gate::{Because, Gate, Missing},
-    step::Step,
+    status::{self, Outcome},
+    step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::{
     cluster::{Cluster, launcher, pod_name},
-    sample::{annotate, noon, raw, suspend},
+    sample::{annotate, noon, raw, suspend, valid},
 };
 
 /// Three workers that do not answer yet, and a launcher pod that waits for them.
@@ -134,6 +135,30 @@ fn it_opens_after_its_time_and_names_the_missing_hosts() {
     );
     cluster.settle();
     assert_eq!(cluster.told().iter().filter(|reason| **reason == "StartGateTimedOut").count(), 1);
+}
+
+#[test]
+fn a_gate_that_did_not_open_is_no_event() {
+    let cluster = {
+        let mut cluster = waiting(&[]);
+        cluster.worker(2, &json!({"phase": "Failed"}));
+        cluster
+    };
+    let failed = |kind, name: &str| StepFailure {
+        object: ObjectName { kind, name: name.to_owned() },
+        reason: FailureReason::Conflict,
+        message: "changed".to_owned(),
+    };
+    let told = |failures| {
+        let done = Done { failures, ..Done::default() };
+        let outcome = Outcome { done, gate: cluster.gate(), ..Outcome::default() };
+        let tale = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
+        tale.events.iter().any(|event| event.reason == "StartGateOpened")
+    };
+    assert!(told(vec![]));
+    assert!(told(vec![failed(Kind::Pod, "pi-worker-0")]), "another write of the same wave");
+    assert!(!told(vec![failed(Kind::Pod, "pi-launcher-a")]));
+    assert!(!told(vec![failed(Kind::ConfigMap, "pi-config")]), "an earlier wave stops the pass");
 }
 
 #[test]

@@ -151,8 +151,13 @@ fn suspending_a_running_job_stops_the_launcher_and_cleans_up_by_policy() {
     cluster.settle();
     assert_eq!(cluster.counters("Launcher"), Some((0, 0, 0)));
 
+    cluster.advance(Duration::from_hours(1));
     suspend(&mut cluster.raw, false);
     cluster.settle();
+    let status = cluster.raw.status.as_ref().unwrap();
+    assert_eq!(status.start_time, Some(cluster.now), "the clock starts anew");
+    let resumed = status.conditions.last().unwrap();
+    assert_eq!((resumed.kind.as_str(), resumed.last_transition_time), ("Suspended", Some(cluster.now)));
     cluster.launch("pi-launcher-b");
     cluster.settle();
     assert!(matches!(cluster.gate(), Gate::Closed { .. }), "the workers are new, the launcher waits again");
@@ -267,6 +272,17 @@ fn an_eviction_ends_the_job_stops_the_launcher_and_cleans_up() {
     assert_eq!(evicted.len(), 1);
     assert_eq!(evicted[0].message, "1/3 workers are evicted");
     assert_eq!(cluster.counts, [Count::Created, Count::Failed]);
+}
+
+#[test]
+fn a_surplus_worker_that_is_evicted_ends_no_job() {
+    let mut cluster = running(raw(3));
+    scale(&mut cluster.raw, 2);
+    cluster.worker(2, &json!({"phase": "Failed", "reason": "Evicted"}));
+    cluster.settle();
+
+    assert_eq!(cluster.conditions().last().unwrap(), "Running=True MPIJobRunning");
+    assert_eq!(cluster.workers(), [0, 1]);
 }
 
 #[test]

@@ -190,7 +190,9 @@ impl Sum {
         let Self { done: Done { created, deleted, failures }, left } = other;
         self.done.created += created;
         self.done.deleted += deleted;
-        failures.into_iter().for_each(|failure| self.fail(failure));
+        for failure in failures {
+            self.fail(failure);
+        }
         self.left |= left;
     }
 

@@ -48,7 +48,7 @@ pub fn wrote(index: &Shared, kind: Kind, body: &Bytes) {
         Kind::Job => put::<LauncherWire>(index, body, |index| &mut index.launchers),
         Kind::VolcanoPodGroup => put::<VolcanoGroupWire>(index, body, |index| &mut index.groups),
         Kind::SchedulerPluginsPodGroup => {
-            put::<CoschedulingGroupWire>(index, body, |index| &mut index.groups)
+            put::<CoschedulingGroupWire>(index, body, |index| &mut index.groups);
         }
     }
 }

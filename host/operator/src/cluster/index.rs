@@ -48,7 +48,7 @@ impl Index {
     pub fn seen(&self, key: &JobKey, job: &ValidJob) -> Seen {
         let names = &job.names;
         let mut pods = self.pods.of(key).to_vec();
-        pods.sort_by(|a, b| (a.role, a.index, a.created).cmp(&(b.role, b.index, b.created)));
+        pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
         Seen {
             service: named(self.services.of(key), names.job()),
             config: named(self.configs.of(key), &names.config()),

@@ -6,7 +6,7 @@ use coxswain_model::{
     api::MpiJob,
     job::ValidJob,
     seen::Seen,
-    status::{Count, Tale, merge_patch},
+    status::{Count, Event, Tale, merge_patch},
     step::{Done, Step},
 };
 use http::Method;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    Cluster,
+    Cluster, Wake,
     apply::{Applier, BUDGET},
     events::{Sink, Subject},
     fold,
@@ -23,7 +23,7 @@ use super::{
     pace::Flow,
     rest::{Call, MERGE_PATCH, Rest},
 };
-use crate::{error::Failed, metrics::Metrics, queue::Cause};
+use crate::{error::Failed, metrics::Metrics, plugins::Answer, queue::Cause};
 
 /// See the module.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub struct Live {
     /// Counts.
     pub metrics: Arc<Metrics>,
     /// Asks for another pass.
-    pub wake: Arc<dyn Fn(&JobKey, Cause) + Send + Sync>,
+    pub wake: Wake,
 }
 
 impl Cluster for Live {
@@ -110,4 +110,25 @@ impl Live {
 
 fn key(job: &ValidJob) -> JobKey {
     JobKey::new(job.names.namespace(), job.names.job())
+}
+
+impl Live {
+    /// Tells on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
+    /// plugin.
+    pub fn plugin_answered(&self, namespace: &str, answer: Answer) {
+        let subject = Subject {
+            api_version: "v1",
+            kind: "ConfigMap",
+            namespace: namespace.to_owned(),
+            name: answer.name,
+            uid: answer.uid,
+            version: String::new(),
+        };
+        let reason = if answer.refused { "PluginRefused" } else { "PluginLoaded" }.to_owned();
+        self.events.tell(subject, Event { warning: answer.refused, reason, message: answer.message });
+        if !answer.refused {
+            let jobs: Vec<JobKey> = self.index.read().jobs.jobs().cloned().collect();
+            jobs.iter().for_each(|job| (self.wake)(job, Cause::Other));
+        }
+    }
 }

@@ -10,7 +10,10 @@ use kube::{Client, client::Body};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::pace::{Answer, Flow, Pace, Permit};
+use super::{
+    lease::Standing,
+    pace::{Answer, Flow, Pace, Permit},
+};
 use crate::metrics::Metrics;
 
 /// An API server that has not answered a single-object request after this long will not; its own limit for
@@ -127,18 +130,26 @@ pub struct Rest {
     pace: Arc<Pace>,
     metrics: Arc<Metrics>,
     timeout: Duration,
+    standing: Option<Standing>,
 }
 
 impl Rest {
     /// Over this client, at this pace.
     pub fn new(client: Client, pace: Arc<Pace>, metrics: Arc<Metrics>) -> Self {
-        Self { client, pace, metrics, timeout: TIMEOUT }
+        Self { client, pace, metrics, timeout: TIMEOUT, standing: None }
     }
 
     /// The same with another time limit.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same, sending only while this process leads.
+    #[must_use]
+    pub fn while_leading(mut self, standing: Standing) -> Self {
+        self.standing = Some(standing);
         self
     }
 
@@ -155,6 +166,9 @@ impl Rest {
 
     /// Sends with a turn already taken.
     pub async fn send_now(&self, permit: Permit, call: Call) -> Result<Bytes, Refused> {
+        if self.standing.as_ref().is_some_and(|standing| !standing.leads()) {
+            return Err(Refused::on_the_way("this process does not hold the lease".to_owned()));
+        }
         let (kind, verb) = (call.kind, verb(&call));
         let start = Instant::now();
         let result = match tokio::time::timeout(self.timeout, self.exchange(call)).await {

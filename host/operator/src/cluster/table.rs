@@ -81,7 +81,7 @@ impl<R: Row> Table<R> {
     }
 
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.rows.values().map(Vec::len).sum()
     }
 

@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::{
+    Wake,
     index::{Index, Shared},
     key::JobKey,
     table::{Row, Table},
@@ -38,7 +39,7 @@ pub struct Watches {
     /// Folded into.
     pub index: Shared,
     /// Told which job to look at.
-    pub wake: Arc<dyn Fn(&JobKey, Cause) + Send + Sync>,
+    pub wake: Wake,
     /// Counts events.
     pub metrics: Arc<Metrics>,
     /// Only this namespace.

@@ -10,15 +10,6 @@ use coxswain_model::{
 };
 use coxswain_sandbox::Plugin;
 
-/// Where an active plugin came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The image's directory.
-    Floor,
-    /// A ConfigMap of this name.
-    ConfigMap(String),
-}
-
 /// A plugin that new jobs get.
 #[derive(Clone)]
 pub struct Active {
@@ -28,8 +19,6 @@ pub struct Active {
     pub bytes: Vec<u8>,
     /// The administrator's settings.
     pub settings: BTreeMap<String, String>,
-    /// Where it came from.
-    pub origin: Origin,
 }
 
 /// The set of plugins at one moment.
@@ -44,7 +33,7 @@ impl Registry {
     /// A component of the image's directory: active at once, unless a ConfigMap's is.
     pub fn add_floor(&mut self, name: &str, plugin: Plugin, bytes: Vec<u8>) {
         self.keep(plugin.clone());
-        let active = Active { plugin, bytes, settings: BTreeMap::new(), origin: Origin::Floor };
+        let active = Active { plugin, bytes, settings: BTreeMap::new() };
         self.floor.insert(name.to_owned(), active.clone());
         self.active.entry(name.to_owned()).or_insert(active);
     }
@@ -98,7 +87,8 @@ impl Registry {
             self.named(name, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
         }
         for name in cluster_tuners.iter().chain(&job.wishes.tuners) {
-            let active = self.active.get(name).filter(|active| active.plugin.is_tuner() && tunes(active, job));
+            let active =
+                self.active.get(name).filter(|active| active.plugin.is_tuner() && tunes(active, job));
             tuners.extend(active.map(|active| pinned(name, active, job)));
         }
         Ok(Pin { launcher, tuners, cluster_domain: cluster_domain.map(Into::into) })

@@ -54,9 +54,9 @@ impl Candidate {
         let bytes = component(map)?;
         let digest = Digest::of(&bytes);
         if let Some(stated) = text("sha256") {
-            let expected: Digest = stated
-                .parse()
-                .map_err(|_| Unusable("data.sha256 must be the 64 hex digits of the component's sha256".into()))?;
+            let expected: Digest = stated.parse().map_err(|_| {
+                Unusable("data.sha256 must be the 64 hex digits of the component's sha256".into())
+            })?;
             if expected != digest {
                 return Err(Unusable(format!(
                     "data.sha256 says {}, but the component's digest is {}: the bytes were cut or replaced on the \
@@ -84,7 +84,10 @@ fn component(map: &ConfigMap) -> Result<Vec<u8>, Unusable> {
         }
     };
     if bytes.len() > MAX_COMPONENT {
-        return Err(Unusable(format!("the component has {} bytes, at most {MAX_COMPONENT} are allowed", bytes.len())));
+        return Err(Unusable(format!(
+            "the component has {} bytes, at most {MAX_COMPONENT} are allowed",
+            bytes.len()
+        )));
     }
     Ok(bytes)
 }
@@ -122,10 +125,7 @@ pub fn settings(text: &str) -> Result<BTreeMap<String, String>, Unusable> {
 }
 
 fn unquoted(value: &str) -> &str {
-    ['"', '\'']
-        .iter()
-        .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
-        .unwrap_or(value)
+    ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(value)
 }
 
 #[cfg(test)]

@@ -51,7 +51,8 @@ impl Store {
     /// not count.
     pub async fn copy(&self, digest: &Digest) -> Result<Option<(String, Vec<u8>)>> {
         let name = copy_name(digest);
-        let found = timed(self.api.get_opt(&name)).await.with_context(|| format!("reading plugin copy {name}"))?;
+        let found =
+            timed(self.api.get_opt(&name)).await.with_context(|| format!("reading plugin copy {name}"))?;
         let Some(map) = found else { return Ok(None) };
         let plugin = map.metadata.labels.unwrap_or_default().remove(LABEL_COPY);
         let bytes = map.binary_data.unwrap_or_default().remove(WASM).map(|bytes| bytes.0);

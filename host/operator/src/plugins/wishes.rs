@@ -19,7 +19,6 @@ use tokio::sync::watch;
 
 use super::{
     Plugins,
-    registry::Origin,
     source::{Candidate, LABEL_PLUGIN, Unusable},
 };
 
@@ -137,9 +136,12 @@ impl Wishes {
         let mut answers = Vec::new();
         for (name, wish) in self.wishes.iter_mut().filter(|(_, wish)| !wish.answered) {
             let outcome = if count.get(&wish.plugin).is_some_and(|n| *n > 1) {
-                Err(format!("another ConfigMap is labelled {LABEL_PLUGIN}={} too: remove one of them", wish.plugin))
+                Err(format!(
+                    "another ConfigMap is labelled {LABEL_PLUGIN}={} too: remove one of them",
+                    wish.plugin
+                ))
             } else {
-                grant(&self.plugins, name, wish).await
+                grant(&self.plugins, wish).await
             };
             wish.answered = true;
             // The bytes have done their duty: only label, uid and version are needed from here on.
@@ -159,13 +161,13 @@ impl Wishes {
 }
 
 /// What to tell of a wish that was granted, `None` if it changes nothing.
-async fn grant(plugins: &Plugins, name: &str, wish: &Wish) -> Result<Option<String>, String> {
+async fn grant(plugins: &Plugins, wish: &Wish) -> Result<Option<String>, String> {
     let candidate = match Candidate::read(&wish.plugin, &wish.map) {
         Ok(candidate) => candidate,
         Err(Unusable(reason)) => return Err(plugins.kept(&wish.plugin, &reason)),
     };
     let before = plugins.serving(&wish.plugin);
-    match plugins.offer(candidate, Origin::ConfigMap(name.to_owned())).await {
+    match plugins.offer(candidate).await {
         Ok(digest) if plugins.serving(&wish.plugin) != before => {
             Ok(Some(format!("plugin {} sha256:{} serves new jobs", wish.plugin, digest.short())))
         }
@@ -195,14 +197,16 @@ impl Plugins {
 
     /// The ConfigMap is gone: back to the image's component. Says what serves now.
     async fn withdraw(&self, plugin: &str) -> String {
-        let digest = self.write(|registry| registry.withdraw(plugin).map(|active| active.plugin.digest().short()));
+        let digest =
+            self.write(|registry| registry.withdraw(plugin).map(|active| active.plugin.digest().short()));
         self.note_active(plugin).await;
         digest.map_or_else(|| "none".to_owned(), |digest| format!("sha256:{digest} of the image"))
     }
 
     /// A refusal's reason, and what serves in its place.
     fn kept(&self, plugin: &str, reason: &str) -> String {
-        let serving = self.read(|registry| registry.active(plugin).map(|active| active.plugin.digest().short()));
+        let serving =
+            self.read(|registry| registry.active(plugin).map(|active| active.plugin.digest().short()));
         match serving {
             Some(digest) => format!("{reason}; sha256:{digest} goes on serving"),
             None => format!("{reason}; no plugin {plugin} serves"),

@@ -60,11 +60,11 @@ impl Default for Settings {
 }
 
 /// Smallest and largest delay after one and many failures.
-const FAILED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+const FAILED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
 /// Likewise after conflicts: the watch needs some milliseconds to bring what was missing.
 const CONFLICT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 /// Likewise after refusals.
-const REFUSED: (Duration, Duration) = (Duration::from_secs(60), Duration::from_mins(10));
+const REFUSED: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(10));
 
 /// What to do now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use crate::{
         live::Live,
         rate::{Bucket, Rate},
     },
-    error::Failed,
     flags::Flags,
-    metrics::Metrics,
+    plugins::Plugins,
     queue::{Ended, Queue},
+    reconcile::{self, Context},
 };
 
 /// Passes at once where `--threadiness` is unset. They wait for the API server most of the time; the pace, not
@@ -33,17 +33,23 @@ const GRACE: Duration = Duration::from_secs(10);
 /// See the module.
 pub struct Passes {
     live: Live,
+    context: Context<Live>,
     queue: Arc<Queue>,
-    metrics: Arc<Metrics>,
     at_once: usize,
     rate: Option<Rate>,
 }
 
 impl Passes {
     /// As the flags say.
-    pub fn new(live: Live, queue: Arc<Queue>, metrics: Arc<Metrics>, flags: &Flags) -> Self {
+    pub fn new(live: Live, plugins: Arc<Plugins>, queue: Arc<Queue>, flags: &Flags) -> Self {
         let at_once = flags.threadiness.unwrap_or(PASSES);
-        Self { live, queue, metrics, at_once, rate: flags.pass_rate() }
+        let context = Context {
+            cluster: live.clone(),
+            plugins,
+            gang: flags.gang(),
+            cluster_domain: flags.domain().map(Into::into),
+        };
+        Self { live, context, queue, at_once, rate: flags.pass_rate() }
     }
 
     /// Runs passes until it is told to stop, then waits for those under way.
@@ -86,7 +92,7 @@ impl Passes {
     async fn pass(&self, job: &JobKey) -> Ended {
         let start = Instant::now();
         let Some(seen) = self.live.job(job) else {
-            self.metrics.job_gone(job);
+            self.live.metrics.job_gone(job);
             return Ended::Gone;
         };
         let span = tracing::info_span!(
@@ -95,7 +101,8 @@ impl Passes {
             name = &*job.name,
             uid = seen.metadata.uid
         );
-        let pass = AssertUnwindSafe(reconcile(&self.live, job)).catch_unwind().instrument(span.clone());
+        let pass =
+            AssertUnwindSafe(reconcile::pass(&self.context, job)).catch_unwind().instrument(span.clone());
         let (outcome, ended) = match pass.await {
             Ok(Ok(ended)) => ("ok", ended),
             Ok(Err(failed)) => {
@@ -103,16 +110,12 @@ impl Passes {
                 ("failed", failed.ended())
             }
             Err(_) => {
-                self.metrics.pass_panicked();
+                self.live.metrics.pass_panicked();
                 span.in_scope(|| tracing::error!("pass panicked; this is a bug"));
                 ("panicked", Ended::Failed)
             }
         };
-        self.metrics.pass_finished(outcome, start.elapsed());
+        self.live.metrics.pass_finished(outcome, start.elapsed());
         ended
     }
-}
-
-async fn reconcile(_live: &Live, _job: &JobKey) -> Result<Ended, Failed> {
-    Ok(Ended::Well { wake: None })
 }

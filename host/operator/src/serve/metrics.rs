@@ -32,13 +32,13 @@ async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
     let Sources { metrics, index, queue } = sources;
     {
         let index = index.read();
-        metrics.cached("MPIJob", index.jobs.len());
-        metrics.cached("Pod", index.pods.len());
-        metrics.cached("Service", index.services.len());
-        metrics.cached("ConfigMap", index.configs.len());
-        metrics.cached("Secret", index.secrets.len());
-        metrics.cached("Job", index.launchers.len());
-        metrics.cached("PodGroup", index.groups.len());
+        metrics.cached("MPIJob", index.jobs.count());
+        metrics.cached("Pod", index.pods.count());
+        metrics.cached("Service", index.services.count());
+        metrics.cached("ConfigMap", index.configs.count());
+        metrics.cached("Secret", index.secrets.count());
+        metrics.cached("Job", index.launchers.count());
+        metrics.cached("PodGroup", index.groups.count());
     }
     metrics.queued(queue.depth());
     match metrics.text() {

@@ -108,7 +108,11 @@ fn in_order(job: &ValidJob, desired: &Desired) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-async fn plugins(arguments: &Arguments, mut job: ValidJob, domain: Option<String>) -> Result<(Plugins, ValidJob)> {
+async fn plugins(
+    arguments: &Arguments,
+    mut job: ValidJob,
+    domain: Option<String>,
+) -> Result<(Plugins, ValidJob)> {
     let mut rules = Rules { cluster_domain: domain, policy: ClusterPolicy::default(), ..Rules::default() };
     for tuner in &arguments.tuner {
         rules.tuners.push(stem(tuner)?);
@@ -116,7 +120,10 @@ async fn plugins(arguments: &Arguments, mut job: ValidJob, domain: Option<String
     let plugins = Plugins::new(rules, None)?;
     for file in arguments.plugin.iter().chain(&arguments.tuner) {
         let bytes = std::fs::read(file).with_context(|| format!("reading plugin {}", file.display()))?;
-        plugins.load_file(&stem(file)?, bytes).await.with_context(|| format!("loading {}", file.display()))?;
+        plugins
+            .load_file(&stem(file)?, bytes)
+            .await
+            .with_context(|| format!("loading {}", file.display()))?;
     }
     if let Some(file) = &arguments.plugin {
         job.wishes.plugin = Some(stem(file)?);
@@ -145,7 +152,8 @@ fn read(file: &Path) -> Result<MpiJob> {
     if (kind, version) != (wire::KIND, wire::API_VERSION) {
         bail!("{shown} holds {version} {kind}, not {} {}", wire::API_VERSION, wire::KIND);
     }
-    let mut job: MpiJob = serde_json::from_value(raw).with_context(|| format!("reading {shown} as an MPIJob"))?;
+    let mut job: MpiJob =
+        serde_json::from_value(raw).with_context(|| format!("reading {shown} as an MPIJob"))?;
     if job.metadata.namespace.is_empty() {
         job.metadata.namespace = "default".into();
     }

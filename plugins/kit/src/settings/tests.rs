@@ -1,5 +1,4 @@
 use alloc::vec;
-use std::prelude::v1::*;
 
 use super::*;
 

@@ -30,9 +30,9 @@ impl Applier<'_> {
             return Err(self.foreign(object, &meta));
         }
         if let Some(labels) = self.missing_labels(&object, &meta) {
-            let patch = json!({"metadata": {"uid": meta.uid, "labels": labels}});
-            let call =
-                Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+            let changes = json!({"metadata": {"uid": meta.uid, "labels": labels}});
+            let call = Call::new(kind_label(object.kind), Method::PATCH, path)
+                .body(MERGE_PATCH, changes.to_string());
             body = self.write(&object, call).await?;
         }
         fold::wrote(self.index, object.kind, &body);

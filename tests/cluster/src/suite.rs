@@ -1,0 +1,16 @@
+//! Real jobs on a real Kubernetes. `tests/cluster/run` brings up the cluster and runs these groups, each by the name
+//! of its module:
+//!
+//! | Group | While it runs |
+//! |---|---|
+//! | `late` | from the start, beside all others: it takes three minutes |
+//! | `demo` | alone, one job after another, so that its times mean something |
+//! | `jobs` | in parallel, each test in a namespace of its own |
+//! | `operator` | one after another: plugins are swapped, operators killed and counted |
+//! | `record` | last: what the API server's audit log says about all of it |
+
+mod demo;
+mod jobs;
+mod late;
+mod operator;
+mod record;

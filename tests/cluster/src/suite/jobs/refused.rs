@@ -1,0 +1,62 @@
+//! Users' mistakes: each is told what to change, and nobody else is held up.
+
+use crate::{
+    Job, Space,
+    objects::{Kind, condition, field},
+};
+use anyhow::Result;
+use serde_json::json;
+
+/// Waits until the job is refused; every word must be in the condition and in a Warning of that reason. Nothing is
+/// made for it, and a right job beside it runs.
+async fn refused(space: &Space, job: &Job, reason: &str, words: &[&str]) -> Result<()> {
+    space.create(job).await?;
+    let message = space.condition(job.name(), "Accepted", "False").await?;
+    let said = space.hears(job.name(), reason).await?;
+    assert_eq!(said.kind, "Warning");
+    for word in words {
+        assert!(message.contains(word), "the condition does not say {word:?}: {message}");
+        assert!(said.message.contains(word), "the event does not say {word:?}: {}", said.message);
+    }
+
+    space.create(&Job::pi("right")).await?;
+    space.succeeds("right").await?;
+    space.ran_on_workers("right", 2).await?;
+    for kind in [Kind::Pod, Kind::Job, Kind::Secret] {
+        let made: Vec<String> =
+            space.all(kind).await?.into_keys().filter(|name| name.starts_with(job.name())).collect();
+        assert_eq!(made, Vec::<String>::new(), "of a job that is refused");
+    }
+    Ok(())
+}
+
+/// Corrects the job and waits until it has run.
+async fn corrected(space: &Space, name: &str, patch: serde_json::Value) -> Result<()> {
+    space.patch(Kind::MpiJob, name, patch).await?;
+    space.succeeds(name).await?;
+    space.ran_on_workers(name, 2).await?;
+    let job = space.read(Kind::MpiJob, name).await?;
+    assert_ne!(condition(&job, "Accepted").map(|found| field(found, "status")), Some("False"));
+    space.remove().await
+}
+
+#[tokio::test]
+async fn a_job_that_breaks_a_rule_names_the_field_and_runs_once_it_is_corrected() -> Result<()> {
+    let space = Space::new("refused").await?;
+    let job = Job::pi("wrong").run_policy("cleanPodPolicy", "Sometimes");
+
+    refused(&space, &job, "ValidationError", &["spec.runPolicy.cleanPodPolicy", "Sometimes", "Running"])
+        .await?;
+
+    corrected(&space, "wrong", json!({ "spec": { "runPolicy": { "cleanPodPolicy": "Running" } } })).await
+}
+
+#[tokio::test]
+async fn an_implementation_that_no_plugin_serves_is_told_which_there_are() -> Result<()> {
+    let space = Space::new("refused").await?;
+    let job = Job::pi("wrong").set("/spec/mpiImplementation", "LAM");
+
+    refused(&space, &job, "UnsupportedImplementation", &["LAM", "OpenMPI"]).await?;
+
+    corrected(&space, "wrong", json!({ "spec": { "mpiImplementation": "OpenMPI" } })).await
+}

@@ -1,0 +1,7 @@
+//! What becomes of the operator, one test after another.
+
+mod endpoints;
+mod handover;
+mod plugins;
+mod quiet;
+mod restart;
