@@ -98,7 +98,7 @@ fn check(file: &File, found: &mut Findings) {
 }
 
 fn too_large() -> String {
-    format!("the files come to more than {} KiB, which no ConfigMap takes: write less", MAX_BYTES >> 10)
+    format!("the files come to more than {} KiB, which no ConfigMap holds: write less", MAX_BYTES >> 10)
 }
 
 /// The file with which the sum of all passes the bound.
@@ -124,7 +124,8 @@ fn fit_job(job: &ValidJob, files: &[File], found: &mut Findings) {
     if fixed + lines.bytes() > MAX_BYTES {
         let largest = lines.largest(MAX_BYTES - fixed);
         let text = format!(
-            "{} workers make a host list of more than {} KiB, which no ConfigMap takes: at most {largest} fit",
+            "host list and script of {} workers take more than {} KiB, which no ConfigMap holds: at most \
+             {largest} fit",
             job.workers(),
             MAX_BYTES >> 10
         );
