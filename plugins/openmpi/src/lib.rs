@@ -74,6 +74,9 @@ impl launcher::Guest for OpenMpi {
         let driver = groups::driver(&job)?;
 
         let mut edits = environment(&job, driver, settings);
+        if cfg!(feature = "marker") {
+            edits.extend(Env::of_everyone().force("OMPI_MCA_coxswain_marker", "1").into_edits());
+        }
         if job.renders_command {
             let command = Change::LaunchCommand(command(&job, driver, settings)?);
             edits.push(Edit { group: Some(driver.name.clone()), change: command });

@@ -26,7 +26,7 @@ fn in_undisturbed_jobs_every_request_was_answered_well() -> Result<()> {
     Ok(())
 }
 
-/// No right without a use: the ClusterRole and the Role are compared with this by eye when it changes.
+/// Everything that a job needs to be looked at is in the watches.
 #[test]
 fn nothing_is_read_one_by_one_in_undisturbed_jobs() -> Result<()> {
     let requests = audit::requests_since(Timestamp::UNIX_EPOCH)?;

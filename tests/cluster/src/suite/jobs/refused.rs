@@ -37,7 +37,7 @@ async fn corrected(space: &Space, name: &str, patch: serde_json::Value) -> Resul
     space.ran_on_workers(name, 2).await?;
     let job = space.read(Kind::MpiJob, name).await?;
     assert_ne!(condition(&job, "Accepted").map(|found| field(found, "status")), Some("False"));
-    space.remove().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -48,7 +48,8 @@ async fn a_job_that_breaks_a_rule_names_the_field_and_runs_once_it_is_corrected(
     refused(&space, &job, "ValidationError", &["spec.runPolicy.cleanPodPolicy", "Sometimes", "Running"])
         .await?;
 
-    corrected(&space, "wrong", json!({ "spec": { "runPolicy": { "cleanPodPolicy": "Running" } } })).await
+    corrected(&space, "wrong", json!({ "spec": { "runPolicy": { "cleanPodPolicy": "Running" } } })).await?;
+    space.remove().await
 }
 
 #[tokio::test]
@@ -58,5 +59,6 @@ async fn an_implementation_that_no_plugin_serves_is_told_which_there_are() -> Re
 
     refused(&space, &job, "UnsupportedImplementation", &["LAM", "OpenMPI"]).await?;
 
-    corrected(&space, "wrong", json!({ "spec": { "mpiImplementation": "OpenMPI" } })).await
+    corrected(&space, "wrong", json!({ "spec": { "mpiImplementation": "OpenMPI" } })).await?;
+    space.remove().await
 }

@@ -21,9 +21,9 @@ async fn scale(space: &Space, count: usize) -> Result<()> {
         .await?;
 
     let host = |index: usize| format!("pi-worker-{index}.pi.{}.svc", space.name());
-    let hostfile: String = (0..count).map(|index| format!("{} slots=1\n", host(index))).collect();
-    let hosts: String = (0..count).map(|index| format!("echo {}\n", host(index))).collect();
-    let script = format!("#!/bin/sh\n{hosts}");
+    let hosts: Vec<String> = (0..count).map(host).collect();
+    let hostfile = format!("{} slots=1\n", hosts.join(" slots=1\n"));
+    let script = format!("#!/bin/sh\necho {}\n", hosts.join("\necho "));
     space
         .until(Kind::ConfigMap, "pi-config", "hostfile and discover_hosts.sh follow the workers", |config| {
             let follows = text(config, "/data/hostfile") == hostfile

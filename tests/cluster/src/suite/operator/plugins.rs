@@ -8,9 +8,9 @@ use crate::{
     operator::{component, restarts},
 };
 use anyhow::{Context as _, Result, ensure};
+use coxswain_model::pin::Digest;
 use kube::ResourceExt;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 /// What the other build of the plugin sets in every pod, and the shipped one does not.
 const MARKER: &str = "OMPI_MCA_coxswain_marker";
@@ -23,11 +23,11 @@ struct Build {
 
 impl Build {
     fn of(bytes: Vec<u8>) -> Self {
-        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = Digest::of(&bytes).to_string();
         Self { bytes, sha256 }
     }
 
-    /// The build with the marker; COXSWAIN_MARKED_PLUGIN names its file.
+    /// The build with the marker; `COXSWAIN_MARKED_PLUGIN` names its file.
     fn marked() -> Result<Self> {
         let path =
             env::var("COXSWAIN_MARKED_PLUGIN").context("COXSWAIN_MARKED_PLUGIN must name a component")?;
