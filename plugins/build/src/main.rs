@@ -49,8 +49,6 @@ fn run(names: &[String]) -> Result<()> {
     let chosen: Vec<&Package> =
         workspace.plugins.iter().filter(|plugin| names.is_empty() || names.contains(&plugin.name)).collect();
     compile::modules(&workspace, &chosen)?;
-    fs::create_dir_all(&workspace.output)
-        .with_context(|| format!("creating {}", workspace.output.display()))?;
     chosen.into_iter().try_for_each(|plugin| componentize(&workspace, plugin))
 }
 
@@ -64,11 +62,15 @@ fn componentize(workspace: &Workspace, plugin: &Package) -> Result<()> {
         .and_then(wit_component::ComponentEncoder::encode)
         .with_context(|| format!("making a component of {}", module.display()))?;
 
-    let limit = if plugin.name == "hostile" { HOSTILE_LIMIT } else { SHIPPED_LIMIT };
+    let shipped = plugin.name != "hostile";
+    let limit = if shipped { SHIPPED_LIMIT } else { HOSTILE_LIMIT };
     let size = component.len();
     ensure!(size <= limit, "{} has {size} bytes, the limit is {limit}", plugin.name);
 
-    let path = workspace.output.join(&plugin.name).with_extension("wasm");
+    // An operator serves whatever lies in its plugin directory, so what is never shipped lies elsewhere.
+    let folder = if shipped { workspace.output.clone() } else { workspace.output.join("unshipped") };
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let path = folder.join(&plugin.name).with_extension("wasm");
     // Unchanged bytes keep their time stamp, so that nothing that depends on them is built again.
     if fs::read(&path).ok().as_deref() != Some(&*component) {
         fs::write(&path, &component).with_context(|| format!("writing {}", path.display()))?;
