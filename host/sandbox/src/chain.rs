@@ -87,8 +87,7 @@ impl Link {
         if serves.contains(&job.flavor) {
             return Ok(());
         }
-        let text =
-            format!("plugin {} serves {}, not {:?}", self.plugin.name(), serves.join(", "), job.flavor);
+        let text = format!("it serves {}, not {:?}", serves.join(", "), job.flavor);
         Err(self.blame(Fault::Refused(Failure::Unsupported(text))))
     }
 

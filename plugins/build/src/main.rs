@@ -1,4 +1,5 @@
-//! Builds every plugin of the workspace as a component and writes `target/plugins/NAME.wasm`.
+//! Builds every plugin of the workspace as a component and writes `target/plugins/NAME.wasm`, and what is
+//! for tests only into `target/plugins/unshipped`.
 //!
 //! ```text
 //! cargo run -p coxswain-plugin-build [-- NAME…]
@@ -8,10 +9,11 @@
 //! |---|---|
 //! | `COXSWAIN_CARGO` | the cargo to call; default `cargo` |
 //! | `COXSWAIN_WASM_FLAGS` | more arguments of `cargo build`, separated by blanks, such as `-Zbuild-std=std,panic_abort` |
+//! | `COXSWAIN_WASM_ENV` | variables for that cargo alone, `KEY=VALUE` words such as `RUSTC_BOOTSTRAP=1` |
 //! | `COXSWAIN_PLUGINS` | where to write; default `plugins` in the target directory |
 //!
-//! Everything else (`RUSTC`, `RUSTC_BOOTSTRAP`, a linker) reaches cargo as it is; `RUSTFLAGS` does not, as it would
-//! change the bytes and with them every digest.
+//! Everything else (`RUSTC`, a linker) reaches cargo as it is; `RUSTFLAGS` does not, as it would change the bytes and
+//! with them every digest.
 
 mod compile;
 mod workspace;

@@ -118,7 +118,7 @@ fn an_unknown_setting_is_refused_with_the_likely_one() {
 fn another_implementation_is_not_served() {
     let fault = chain("openmpi", &[]).render(&job("MPICH", 1, 1)).unwrap_err();
 
-    assert_eq!(fault.to_string(), "plugin openmpi: plugin openmpi serves OpenMPI, not \"MPICH\"");
+    assert_eq!(fault.to_string(), "plugin openmpi: it serves OpenMPI, not \"MPICH\"");
 }
 
 #[test]
