@@ -102,6 +102,10 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         draft.end();
         draft.run();
     }
+    // What it leaves behind is cleaned up by the next pass, once the status says how it ended.
+    if draft.status.completion_time.is_some() && job.status.completion_time.is_none() {
+        draft.wake(Duration::ZERO);
+    }
     let Draft { status, mut tale, .. } = draft;
     tale.status = (status != job.status).then_some(status);
     tale

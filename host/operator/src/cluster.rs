@@ -3,6 +3,8 @@
 
 pub mod apply;
 pub mod events;
+#[cfg(test)]
+mod fake;
 pub mod fold;
 pub mod index;
 pub mod key;

@@ -31,3 +31,24 @@ pub fn pair() -> anyhow::Result<KeyPair> {
     let public_line = public.to_openssh().context("encoding the public half of an ssh key pair")?;
     Ok(KeyPair { private_pem, public_line: format!("{}\n", public_line.trim_end()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use sec1::der::Decode;
+
+    use super::*;
+
+    #[test]
+    fn a_pair_reads_as_openssl_and_openssh_write_theirs() {
+        let pair = pair().unwrap();
+        let (label, der) = sec1::der::pem::decode_vec(pair.private_pem.as_bytes()).unwrap();
+        let private = EcPrivateKey::from_der(&der).unwrap();
+        let public: PublicKey = pair.public_line.parse().unwrap();
+
+        assert_eq!(label, "EC PRIVATE KEY");
+        assert_eq!(private.parameters, Some(EcParameters::NamedCurve(SECP521R1)));
+        assert_eq!(private.public_key, public.key_data().ecdsa().map(EcdsaPublicKey::as_sec1_bytes));
+        assert!(pair.public_line.starts_with("ecdsa-sha2-nistp521 ") && pair.public_line.ends_with('\n'));
+        assert_eq!(pair.public_line.split_whitespace().count(), 2, "no comment");
+    }
+}

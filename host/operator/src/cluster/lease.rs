@@ -163,10 +163,12 @@ impl<R: Record> Candidate<R> {
                 }
             }
             let pause = if self.leads_since.is_some() { self.timing.renew } else { self.timing.look };
+            // Counted from when this attempt was sent, so that slow answers do not stretch the renewals.
+            let pause = jittered(pause).saturating_sub(sent.elapsed());
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                () = sleep(jittered(pause)) => {}
+                () = sleep(pause) => {}
             }
         }
         self.release().await;

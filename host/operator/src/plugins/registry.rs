@@ -102,7 +102,11 @@ impl Registry {
         let serves = |active: &Active| {
             active.plugin.is_launcher() && active.plugin.descriptor().serves.contains(&job.implementation)
         };
-        match self.active.iter().find(|(_, active)| serves(active)) {
+        // Where several serve it, those that the image knows go first: a plugin that is added later must not take
+        // over jobs that do not name it.
+        let mut by_rank: Vec<_> = self.active.iter().filter(|(_, active)| serves(active)).collect();
+        by_rank.sort_by_key(|(name, _)| !self.floor.contains_key(*name));
+        match by_rank.first() {
             Some((name, active)) => Ok(pinned(name, active, job)),
             None => Err(Trouble::UnsupportedImplementation {
                 wanted: job.implementation.clone(),

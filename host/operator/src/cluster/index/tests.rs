@@ -1,1 +1,102 @@
+use coxswain_model::{api::wire, job::Verdict};
+use jiff::Timestamp;
+use serde_json::json;
 
+use super::*;
+use crate::cluster::wire::{ConfigWire, JobWire, PodWire, SecretWire, Wire};
+
+fn key() -> JobKey {
+    JobKey::new("team-a", "pi")
+}
+
+fn job_row(version: &str, changes: serde_json::Value) -> JobRow {
+    let mut job = json!({
+        "metadata": {"name": "pi", "namespace": "team-a", "uid": "j", "resourceVersion": version, "generation": 1},
+        "spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "l"}]}}}}},
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        job[key] = value.clone();
+    }
+    serde_json::from_value::<JobWire>(job).unwrap().row().unwrap().1
+}
+
+fn valid(index: &Index) -> ValidJob {
+    match ValidJob::parse(&index.job(&key()).unwrap(), None) {
+        Verdict::Valid(job) => *job,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn pod(role: &str, name: &str, created: &str, version: u64) -> PodSeen {
+    let object = json!({"metadata": {
+        "name": name, "namespace": "team-a", "uid": format!("u-{name}"), "resourceVersion": version.to_string(),
+        "creationTimestamp": created,
+        "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: role},
+    }});
+    serde_json::from_value::<PodWire>(object).unwrap().row().unwrap().1
+}
+
+#[test]
+fn a_job_is_seen_with_everything_that_bears_its_names() {
+    let mut index = Index::default();
+    index.jobs.shown(&key(), job_row("1", json!({})));
+    for (name, version) in [("pi-files", "2"), ("pi-config", "3"), ("unrelated", "4")] {
+        let config = json!({"metadata": {"name": name, "namespace": "team-a", "uid": name,
+            "resourceVersion": version, "labels": {wire::LABEL_JOB: "pi"}}});
+        let row = serde_json::from_value::<ConfigWire>(config.clone()).unwrap().row().unwrap().1;
+        index.configs.shown(&key(), row);
+        let row = serde_json::from_value::<SecretWire>(config).unwrap().row().unwrap().1;
+        index.secrets.shown(&key(), row);
+    }
+
+    let seen = index.seen(&key(), &valid(&index));
+
+    assert_eq!(seen.config.unwrap().object.uid, Uid::from("pi-config"));
+    assert_eq!(seen.files.unwrap().object.uid, Uid::from("pi-files"));
+    assert_eq!(seen.secret, None);
+    assert_eq!(seen.service, None);
+}
+
+#[test]
+fn workers_come_by_index_and_launchers_by_age() {
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
+    let mut index = Index::default();
+    index.jobs.shown(&key(), job_row("1", json!({})));
+    for (role, name, created, version) in [
+        ("launcher", "pi-launcher-a", late, 2),
+        ("worker", "pi-worker-10", early, 3),
+        ("launcher", "pi-launcher-b", early, 4),
+        ("worker", "pi-worker-9", late, 5),
+    ] {
+        index.pods.shown(&key(), pod(role, name, created, version));
+    }
+
+    let seen = index.seen(&key(), &valid(&index));
+
+    let order: Vec<(u32, &str)> = seen.pods.iter().map(|pod| (pod.index, &*pod.name)).collect();
+    assert_eq!(order, [(9, ""), (10, ""), (0, "pi-launcher-b"), (0, "pi-launcher-a")]);
+    assert_eq!(seen.pods[0].created, late.parse::<Timestamp>().unwrap());
+}
+
+#[test]
+fn our_own_status_write_wakes_nobody_and_anybody_elses_does() {
+    let condition = |reason: &str| json!({"status": {"conditions": [{"type": "Created", "status": "True", "reason": reason}]}});
+    let mut index = Index::default();
+    index.jobs.shown(&key(), job_row("1", json!({})));
+
+    index.jobs.wrote(&key(), job_row("2", condition("ours")), Instant::now());
+    assert_eq!(index.job(&key()).unwrap().metadata.resource_version, "2");
+    assert!(!index.jobs.shown(&key(), job_row("2", condition("ours"))));
+
+    assert!(index.jobs.shown(&key(), job_row("3", condition("theirs"))));
+}
+
+#[test]
+fn a_new_version_without_a_change_is_the_one_that_the_next_write_rests_on() {
+    let mut index = Index::default();
+    index.jobs.shown(&key(), job_row("1", json!({})));
+
+    assert!(!index.jobs.shown(&key(), job_row("5", json!({}))));
+
+    assert_eq!(index.job(&key()).unwrap().metadata.resource_version, "5");
+}

@@ -1,1 +1,131 @@
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
+use super::*;
+
+fn row<W: Wire + DeserializeOwned>(object: Value) -> Option<(JobKey, W::Row)> {
+    serde_json::from_value::<W>(object).unwrap().row()
+}
+
+fn pod(name: &str, role: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": name,
+            "namespace": "team-a",
+            "uid": "u",
+            "resourceVersion": "7",
+            "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: role},
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x"},
+                {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true},
+            ],
+            "managedFields": [{"manager": "x", "fieldsV1": {"f:metadata": {}}}],
+        },
+        "spec": {"containers": [{"name": "a", "image": "b"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+#[test]
+fn a_worker_is_known_by_its_name_and_a_stranger_is_not() {
+    let (job, worker) = row::<PodWire>(pod("pi-worker-3", "worker")).unwrap();
+
+    assert_eq!(job, JobKey::new("team-a", "pi"));
+    assert_eq!((worker.role, worker.index, &*worker.name), (Role::Worker, 3, ""));
+    assert_eq!((worker.phase, worker.ready), (PodPhase::Running, true));
+    assert_eq!(worker.controller, Some(Uid::from("j")));
+    for name in ["pi-worker-03", "pi-worker-", "pi-worker-+3", "other-worker-3", "pi-worker-3x"] {
+        assert!(row::<PodWire>(pod(name, "worker")).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn the_gate_of_a_launcher_is_found_among_others() {
+    let mut launcher = pod("pi-launcher-x7f2k", "launcher");
+    launcher["spec"]["schedulingGates"] = json!([{"name": "a/b"}, {"name": wire::GATE_WORKERS}]);
+
+    let (_, launcher) = row::<PodWire>(launcher).unwrap();
+
+    assert_eq!(
+        (launcher.role, &*launcher.name, launcher.gate),
+        (Role::Launcher, "pi-launcher-x7f2k", Some(1))
+    );
+}
+
+#[test]
+fn an_evicted_pod_says_why() {
+    let mut evicted = pod("pi-worker-0", "worker");
+    evicted["status"] =
+        json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on disk"});
+
+    let (_, evicted) = row::<PodWire>(evicted).unwrap();
+
+    assert_eq!(evicted.failure.unwrap().reason, "Evicted");
+}
+
+#[test]
+fn a_launcher_job_tells_how_it_ended() {
+    let object = json!({
+        "metadata": {"name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "9",
+            "labels": {wire::LABEL_JOB: "pi"}, "annotations": {wire::ANNOTATION_PIN: "{}"}},
+        "spec": {"suspend": false},
+        "status": {"startTime": "2026-01-01T00:00:00Z", "failed": 2, "conditions": [
+            {"type": "FailureTarget", "status": "True"},
+            {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "m"},
+        ]},
+    });
+
+    let (_, launcher) = row::<LauncherWire>(object).unwrap();
+
+    let Named { seen, name } = launcher;
+    let end = seen.end.unwrap();
+    assert_eq!((&*name, seen.started, seen.failed, seen.suspended), ("pi-launcher", true, 2, false));
+    assert_eq!((end.complete, end.reason.as_str(), end.time), (false, "BackoffLimitExceeded", None));
+    assert_eq!(seen.pin.as_deref(), Some("{}"));
+}
+
+#[test]
+fn the_files_belong_to_their_owner_although_it_is_no_controller() {
+    let object = json!({"metadata": {"name": "pi-files", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"},
+        "ownerReferences": [{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j"}]}});
+
+    let (_, files) = row::<ConfigWire>(object).unwrap();
+
+    assert!(files.seen.object.is_controlled_by(&Uid::from("j")));
+}
+
+#[test]
+fn a_service_with_another_selector_is_told_from_ours() {
+    let service = |selector: Value| {
+        row::<ServiceWire>(json!({
+            "metadata": {"name": "pi", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
+            "spec": {"selector": selector, "publishNotReadyAddresses": true},
+        }))
+        .unwrap()
+        .1
+        .seen
+    };
+    let ours = json!({wire::LABEL_OPERATOR_NAME: "mpi-operator", wire::LABEL_JOB_NAME: "pi"});
+    let mut more = ours.clone();
+    more["x"] = "y".into();
+
+    assert!(service(ours).selects_job);
+    assert_eq!(service(more).extra_selectors, [Box::from("x")]);
+    assert!(!service(Value::Null).selects_job);
+}
+
+#[test]
+fn a_pod_group_is_found_by_its_controller() {
+    let group = |kind: &str| {
+        row::<VolcanoGroupWire>(json!({
+            "metadata": {"name": "pi", "namespace": "team-a", "ownerReferences": [
+                {"apiVersion": wire::API_VERSION, "kind": kind, "name": "pi", "uid": "j", "controller": true}]},
+            "spec": {"minMember": 3, "minResources": {"cpu": "2"}},
+        }))
+    };
+
+    let (job, ours) = group("MPIJob").unwrap();
+
+    assert_eq!((job, ours.seen.resources), (JobKey::new("team-a", "pi"), vec![Box::from("cpu")]));
+    assert!(group("Job").is_none());
+}

@@ -1,1 +1,223 @@
+use super::*;
 
+const NO_NOISE: u32 = u32::MAX;
+
+struct Bench {
+    core: Core,
+    now: Instant,
+}
+
+fn job(name: &str) -> JobKey {
+    JobKey::new("team-a", name)
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { core: Core::new(Settings::default()), now: Instant::now() }
+    }
+
+    fn wake(&mut self, name: &str, cause: Cause) {
+        self.core.wake(&job(name), cause, self.now);
+    }
+
+    fn pass(&mut self, milliseconds: u64) {
+        self.now += Duration::from_millis(milliseconds);
+    }
+
+    /// Names that are given out now, in order.
+    fn take(&mut self) -> Vec<String> {
+        let mut names = Vec::new();
+        while let Next::Job { job, .. } = self.core.next(self.now) {
+            names.push(job.name.to_string());
+        }
+        names
+    }
+
+    fn ended(&mut self, name: &str, how: Ended) {
+        self.core.ended(&job(name), how, self.now, NO_NOISE);
+    }
+
+    /// Milliseconds until something is due; nothing if nothing ever is.
+    fn idle_for(&mut self) -> Option<u128> {
+        match self.core.next(self.now) {
+            Next::At(time) => Some(time.duration_since(self.now).as_millis()),
+            Next::Idle => None,
+            Next::Job { job, .. } => panic!("{job} is due"),
+        }
+    }
+}
+
+const WELL: Ended = Ended::Well { wake: None };
+
+#[test]
+fn a_new_job_is_given_out_at_once_and_only_once() {
+    let mut queue = Bench::new();
+
+    queue.wake("a", Cause::Job);
+    queue.wake("a", Cause::Job);
+
+    assert_eq!(queue.take(), ["a"]);
+}
+
+#[test]
+fn a_storm_of_pods_costs_one_pass_a_window() {
+    let mut queue = Bench::new();
+    let mut passes = 0;
+
+    for _ in 0..1000 {
+        queue.wake("a", Cause::Child);
+        queue.pass(1);
+        for name in queue.take() {
+            passes += 1;
+            queue.ended(&name, WELL);
+        }
+    }
+
+    assert_eq!(passes, 13, "75 ms each in one second");
+}
+
+#[test]
+fn no_job_is_given_out_twice_at_once_and_what_happens_meanwhile_is_not_lost() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    assert_eq!(queue.take(), ["a"]);
+
+    queue.wake("a", Cause::Job);
+    queue.pass(1000);
+    assert_eq!(queue.take(), Vec::<String>::new());
+
+    queue.ended("a", WELL);
+    assert_eq!(queue.take(), ["a"]);
+}
+
+#[test]
+fn new_jobs_go_before_jobs_whose_pods_ticked() {
+    let mut queue = Bench::new();
+    queue.wake("old-1", Cause::Child);
+    queue.wake("old-2", Cause::Child);
+    queue.pass(100);
+    queue.wake("new", Cause::Job);
+
+    assert_eq!(queue.take(), ["new", "old-1", "old-2"]);
+}
+
+#[test]
+fn a_job_that_becomes_urgent_moves_ahead() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Child);
+    queue.wake("b", Cause::Child);
+    queue.pass(100);
+    assert_eq!(queue.core.depth(queue.now), 2);
+
+    queue.wake("b", Cause::Job);
+
+    assert_eq!(queue.take(), ["b", "a"]);
+}
+
+#[test]
+fn failures_wait_longer_each_time_and_a_success_forgives_them() {
+    let mut queue = Bench::new();
+    let mut waits = Vec::new();
+    queue.wake("a", Cause::Job);
+
+    for _ in 0..9 {
+        assert_eq!(queue.take(), ["a"]);
+        queue.ended("a", Ended::Failed);
+        let wait = u64::try_from(queue.idle_for().unwrap()).unwrap();
+        waits.push(wait);
+        queue.pass(wait);
+    }
+    assert_eq!(waits, [500, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]);
+
+    assert_eq!(queue.take(), ["a"]);
+    queue.ended("a", WELL);
+    queue.wake("a", Cause::Job);
+    assert_eq!(queue.take(), ["a"]);
+    queue.ended("a", Ended::Failed);
+    assert_eq!(queue.idle_for(), Some(500));
+}
+
+#[test]
+fn conflicts_are_retried_at_once_and_refusals_late() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    queue.take();
+    queue.ended("a", Ended::Conflict);
+    assert_eq!(queue.idle_for(), Some(50));
+
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    queue.take();
+    queue.ended("a", Ended::Refused);
+    assert_eq!(queue.idle_for(), Some(60_000));
+}
+
+#[test]
+fn pods_do_not_break_a_backoff_and_a_change_of_the_job_does() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    queue.take();
+    queue.ended("a", Ended::Refused);
+
+    queue.pass(1000);
+    queue.wake("a", Cause::Child);
+    assert_eq!(queue.idle_for(), Some(59_000));
+
+    queue.wake("a", Cause::Job);
+    assert_eq!(queue.take(), ["a"]);
+}
+
+#[test]
+fn pods_that_ticked_during_a_failing_pass_wait_for_its_backoff() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    queue.take();
+
+    queue.wake("a", Cause::Child);
+    queue.pass(200);
+    queue.ended("a", Ended::Failed);
+
+    assert_eq!(queue.idle_for(), Some(500));
+}
+
+#[test]
+fn every_job_is_looked_at_again_after_the_resync() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    queue.take();
+
+    queue.core.ended(&job("a"), WELL, queue.now, 0);
+    assert_eq!(queue.idle_for(), Some(540_000));
+
+    queue.pass(540_000);
+    assert_eq!(queue.take(), ["a"]);
+    queue.ended("a", WELL);
+    assert_eq!(queue.idle_for(), Some(660_000));
+}
+
+#[test]
+fn a_pass_that_asks_to_be_woken_is_woken_then() {
+    let mut queue = Bench::new();
+    queue.wake("a", Cause::Job);
+    queue.take();
+
+    queue.ended("a", Ended::Well { wake: Some(Duration::from_secs(7)) });
+
+    assert_eq!(queue.idle_for(), Some(7000));
+}
+
+#[test]
+fn a_job_that_is_gone_is_forgotten_unless_it_came_back_meanwhile() {
+    let mut queue = Bench::new();
+    for name in ["a", "b"] {
+        queue.wake(name, Cause::Job);
+        queue.take();
+    }
+
+    queue.wake("b", Cause::Job);
+    queue.ended("a", Ended::Gone);
+    queue.ended("b", Ended::Gone);
+
+    assert_eq!(queue.take(), ["b"]);
+    assert_eq!(queue.core.entries.len(), 1);
+}
