@@ -4,17 +4,14 @@
 #   deploy/plugins/render.sh | kubectl apply -n mpi-operator -f -
 #   deploy/plugins/render.sh target/plugins/openmpi.wasm | kubectl apply -n mpi-operator -f -
 #
-# In: files NAME.wasm or NAME.wasm.gz; none means all of target/plugins, where `make plugins` puts them, but the hostile
-# one, which is for tests.
+# In: files NAME.wasm or NAME.wasm.gz; none means all of target/plugins, where `make plugins` puts them.
 # Out: YAML. Other keys that such a ConfigMap has in the cluster, such as settings, stay unless they were in the file that
 # was applied last. (The operator keeps its own objects under coxswain-plugin-* and coxswain-copy-*.)
 set -eu
 root=$(dirname "$0")/../..
 
 if [ $# -eq 0 ]; then
-  for file in "$root"/target/plugins/*.wasm; do
-    case $file in */hostile.wasm) ;; *) set -- "$@" "$file" ;; esac
-  done
+  set -- "$root"/target/plugins/*.wasm
 fi
 
 for file in "$@"; do

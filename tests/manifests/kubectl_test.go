@@ -1,6 +1,6 @@
 // Package manifests checks what a user applies: the CRD, the overlays, the plugin ConfigMaps and the examples, with
 // kubectl against a real API server. In: KUBECONFIG, kubectl on the path, COXSWAIN_ROOT (the repository), PUBLISHED (the
-// sources of the MPI Operator 0.8.2), COXSWAIN (the operator's binary) and PLUGINS (its components).
+// sources of the MPI Operator 0.8.2), and COXSWAIN (the operator's binary).
 package manifests
 
 import (

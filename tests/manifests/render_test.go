@@ -41,7 +41,7 @@ func render(t *testing.T, file string, job object) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(os.Getenv("COXSWAIN"), "render", "-", "--plugin-dir", os.Getenv("PLUGINS"))
+	command := exec.Command(os.Getenv("COXSWAIN"), "render", "-", "--plugin-dir", filepath.Join(root, "target", "plugins"))
 	var out, why bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(text), &out, &why
 	if err := command.Run(); err != nil {
