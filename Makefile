@@ -53,7 +53,7 @@ demo-down: ## Remove everything that `make demo` started
 	@tests/demo/down
 
 .PHONY: test
-test: lint test-rust test-bed test-cluster ## Everything that CI runs
+test: lint test-rust test-bed test-manifests test-cluster ## Everything that CI runs
 
 .PHONY: lint
 lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
@@ -66,6 +66,10 @@ test-rust: plugins ## Unit, property, golden and plugin tests
 .PHONY: test-bed
 test-bed: bed ## The bed itself: starts, runs a pod, leaves nothing behind
 	@tests/bed/test.sh
+
+.PHONY: test-manifests
+test-manifests: bed plugins operator ## CRD, overlays and examples against an API server
+	@tests/manifests/run
 
 .PHONY: test-cluster
 test-cluster: images ## Real jobs, gates and swaps on the bed
