@@ -82,12 +82,7 @@ impl Metrics {
             api_in_flight: gauges(r, "coxswain_api_in_flight", "Requests under way by flow", &["flow"])?,
             api_limit: float_gauge(r, "coxswain_api_limit", "Requests that may be under way at once")?,
             pods_created: counter(r, "coxswain_pods_created_total", "Worker pods created")?,
-            watch_events: counters(
-                r,
-                "coxswain_watch_events_total",
-                "Events of the watches",
-                &["kind", "type"],
-            )?,
+            watch_events: counters(r, "coxswain_watch_events_total", "Watch events", &["kind", "type"])?,
             cache_objects: gauges(r, "coxswain_cache_objects", "Objects in the index", &["kind"])?,
             events_dropped: counter(
                 r,

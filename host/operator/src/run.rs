@@ -116,23 +116,9 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
     let identity = candidate.identity().to_owned();
     stages.start("leader election", |stop| candidate.run(stop).map(drop));
     stages.start("events", |stop| writer.run(stop));
-    let passes = Passes::new(live.clone(), Arc::clone(&plugins), Arc::clone(&queue), &flags);
-    let term = election::Term { standing, identity, lock_namespace: flags.lock_namespace.clone(), live };
-    stages.start("passes", |mut stop| async move {
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stop| *stop) => return,
-            () = all_synced(synced) => {}
-        }
-        if term.begin(&mut stop).await {
-            if let Err(error) = plugins.lead().await {
-                tracing::error!(error = format!("{error:#}"), "keeping copies of the plugins");
-                return;
-            }
-            passes.run(stop).await;
-            term.end();
-        }
-    });
+    let passes = Passes::new(live.clone(), Arc::clone(&plugins), queue, &flags);
+    let term = election::Term { standing, identity, lock_namespace: flags.lock_namespace, live };
+    stages.start("passes", |stop| lead(stop, synced, term, plugins, passes));
 
     let end = tokio::select! {
         biased;
@@ -143,6 +129,30 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
     tracing::info!("stopping");
     stages.stop().await;
     end
+}
+
+/// Waits for caches and lease, then runs passes.
+async fn lead(
+    mut stop: watch::Receiver<bool>,
+    synced: Vec<watch::Receiver<bool>>,
+    term: election::Term,
+    plugins: Arc<Plugins>,
+    passes: Passes,
+) {
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => return,
+        () = all_synced(synced) => {}
+    }
+    if !term.begin(&mut stop).await {
+        return;
+    }
+    if let Err(error) = plugins.lead().await {
+        tracing::error!(error = format!("{error:#}"), "keeping copies of the plugins");
+        return;
+    }
+    passes.run(stop).await;
+    term.end();
 }
 
 /// Standbys let nothing pile up; whoever becomes leader looks at all jobs.

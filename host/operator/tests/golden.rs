@@ -3,6 +3,7 @@
 //! A case is a folder with `job.yaml`; `arguments` holds more arguments of `render`, one a line, if the case needs
 //! any. What is printed must equal `expected.yaml` (or `expected.jsonl` where `arguments` asks for JSON, or
 //! `expected.err` for a job that is refused). `COXSWAIN_UPDATE_GOLDEN=1` writes the files anew.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::match_bool, reason = "a test")]
 
 use std::{
     collections::BTreeMap,

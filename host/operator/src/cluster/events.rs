@@ -168,8 +168,8 @@ impl Writer {
         time: Timestamp,
     ) -> Result<Option<String>, super::rest::Refused> {
         let path = format!("/api/v1/namespaces/{}/events/{name}", subject.namespace);
-        let patch = json!({"count": count, "lastTimestamp": seconds(time)});
-        let call = Call::new("Event", Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+        let again = json!({"count": count, "lastTimestamp": seconds(time)});
+        let call = Call::new("Event", Method::PATCH, path).body(MERGE_PATCH, again.to_string());
         self.rest.send(Flow::Events, &subject.name, call.metadata_only()).await?;
         Ok(None)
     }

@@ -162,9 +162,8 @@ impl<R: Record> Candidate<R> {
                     }
                 }
             }
-            let pause = if self.leads_since.is_some() { self.timing.renew } else { self.timing.look };
             // Counted from when this attempt was sent, so that slow answers do not stretch the renewals.
-            let pause = jittered(pause).saturating_sub(sent.elapsed());
+            let pause = self.pause().saturating_sub(sent.elapsed());
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
@@ -173,6 +172,19 @@ impl<R: Record> Candidate<R> {
         }
         self.release().await;
         End::Stopped
+    }
+
+    /// Until the next attempt: for a standby no longer than the lease runs if it is not renewed.
+    fn pause(&self) -> Duration {
+        if self.leads_since.is_some() {
+            return jittered(self.timing.renew);
+        }
+        let runs = |seen: &Seen| {
+            let duration = record::duration(&seen.lease).unwrap_or(self.timing.duration);
+            duration.saturating_sub(seen.at.elapsed())
+        };
+        let rest = self.seen.as_ref().map(runs).filter(|rest| !rest.is_zero());
+        jittered(self.timing.look).min(rest.unwrap_or(Duration::MAX))
     }
 
     /// One try to take or renew. True if we hold it now.

@@ -71,6 +71,10 @@ impl Cluster for Live {
             let old = job.status.clone().unwrap_or_default();
             self.patch_status(job, merge_patch(&old, status)).await?;
         }
+        let key = JobKey::new(&job.metadata.namespace, &job.metadata.name);
+        if let Some(launcher) = self.index.read().launchers.of(&key).first() {
+            self.metrics.job_launched(&launcher.name, &key.namespace);
+        }
         for count in &tale.counts {
             match count {
                 Count::Created => self.metrics.job_created(),
@@ -86,15 +90,15 @@ impl Cluster for Live {
 }
 
 impl Live {
-    async fn patch_status(&self, job: &MpiJob, mut patch: Value) -> Result<(), Failed> {
+    async fn patch_status(&self, job: &MpiJob, mut change: Value) -> Result<(), Failed> {
         let meta = &job.metadata;
-        if let Some(fields) = patch.as_object_mut() {
+        if let Some(fields) = change.as_object_mut() {
             let preconditions = json!({"uid": meta.uid, "resourceVersion": meta.resource_version});
             fields.insert("metadata".to_owned(), preconditions);
         }
         let (namespace, name) = (&meta.namespace, &meta.name);
         let path = format!("/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs/{name}/status");
-        let call = Call::new("MPIJob", Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+        let call = Call::new("MPIJob", Method::PATCH, path).body(MERGE_PATCH, change.to_string());
         let holder = format!("{namespace}/{name}");
         match self.rest.send(Flow::Objects, &holder, call).await {
             Ok(body) => {
@@ -128,7 +132,9 @@ impl Live {
         self.events.tell(subject, Event { warning: answer.refused, reason, message: answer.message });
         if !answer.refused {
             let jobs: Vec<JobKey> = self.index.read().jobs.jobs().cloned().collect();
-            jobs.iter().for_each(|job| (self.wake)(job, Cause::Other));
+            for job in &jobs {
+                (self.wake)(job, Cause::Other);
+            }
         }
     }
 }

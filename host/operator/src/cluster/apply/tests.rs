@@ -34,6 +34,10 @@ fn job() -> ValidJob {
     }
 }
 
+fn key() -> JobKey {
+    JobKey::new("team-a", "pi")
+}
+
 fn owners() -> Value {
     json!([{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": UID, "controller": true}])
 }
@@ -64,18 +68,14 @@ impl Bench {
             index: &self.index,
             metrics: &self.metrics,
             job: &self.job,
-            key: self.key(),
+            key: key(),
             deadline: Instant::now() + BUDGET,
         };
         applier.apply(steps).await
     }
 
-    fn key(&self) -> JobKey {
-        JobKey::new("team-a", "pi")
-    }
-
     fn seen(&self) -> Seen {
-        self.index.read().seen(&self.key(), &self.job)
+        self.index.read().seen(&key(), &self.job)
     }
 }
 
@@ -267,7 +267,7 @@ async fn a_pass_does_not_begin_writes_for_ever() {
         index: &slow.index,
         metrics: &slow.metrics,
         job: &slow.job,
-        key: slow.key(),
+        key: key(),
         deadline: Instant::now(),
     };
 
@@ -304,14 +304,14 @@ fn occupied(existing: Value) -> impl Fn(&Fake, &Asked) -> Reply + Send + Sync {
     }
 }
 
-fn existing(owners: Value, labels: Value) -> Value {
+fn existing(owners: &Value, labels: &Value) -> Value {
     json!({"metadata": {"name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "50",
         "ownerReferences": owners, "labels": labels}, "spec": {"suspend": true}})
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_mpi_operator_made_gets_the_label_that_our_watches_select() {
-    let bench = Bench::new(occupied(existing(owners(), json!({"app": "pi"}))));
+    let bench = Bench::new(occupied(existing(&owners(), &json!({"app": "pi"}))));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
@@ -325,7 +325,7 @@ async fn what_the_mpi_operator_made_gets_the_label_that_our_watches_select() {
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_whose_answer_was_lost_counts_as_done() {
-    let bench = Bench::new(occupied(existing(owners(), json!({wire::LABEL_JOB: "pi"}))));
+    let bench = Bench::new(occupied(existing(&owners(), &json!({wire::LABEL_JOB: "pi"}))));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
@@ -336,7 +336,7 @@ async fn a_creation_whose_answer_was_lost_counts_as_done() {
 
 #[tokio::test(start_paused = true)]
 async fn what_belongs_to_someone_else_is_left_alone() {
-    let bench = Bench::new(occupied(existing(json!([]), json!({}))));
+    let bench = Bench::new(occupied(existing(&json!([]), &json!({}))));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
@@ -349,7 +349,7 @@ async fn what_belongs_to_someone_else_is_left_alone() {
 async fn leftovers_of_an_earlier_job_of_the_name_are_waited_for() {
     let mut owners = owners();
     owners[0]["uid"] = "an earlier one".into();
-    let bench = Bench::new(occupied(existing(owners, json!({}))));
+    let bench = Bench::new(occupied(existing(&owners, &json!({}))));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 

@@ -56,11 +56,11 @@ impl Applier<'_> {
         object: ObjectName,
         uid: &Uid,
         version: Version,
-        mut patch: Value,
+        mut change: Value,
         subresource: Option<&'static str>,
     ) -> Result1 {
         let preconditions = [("uid", &*uid.0), ("resourceVersion", &version.0.to_string())];
-        if let Some(fields) = patch.as_object_mut() {
+        if let Some(fields) = change.as_object_mut() {
             let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
             for (key, value) in preconditions {
                 if let Some(metadata) = metadata.as_object_mut() {
@@ -73,7 +73,7 @@ impl Applier<'_> {
             path = format!("{path}/{subresource}");
         }
         let call =
-            Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+            Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, change.to_string());
         let body = self.write(&object, call).await?;
         fold::wrote(self.index, object.kind, &body);
         Ok(Wrote::Changed)
@@ -84,9 +84,9 @@ impl Applier<'_> {
         let mut current = self.read(&object, uid).await?;
         if current.pointer("/status/startTime").is_some_and(|time| !time.is_null()) {
             let version = current.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-            let patch = json!({"metadata": {"uid": &*uid.0, "resourceVersion": version}, "status": {"startTime": null}});
+            let reset = json!({"metadata": {"uid": &*uid.0, "resourceVersion": version}, "status": {"startTime": null}});
             let path = format!("{}/status", self.path(&object));
-            let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, patch.to_string());
+            let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, reset.to_string());
             current = parsed(&object, &self.write(&object, call).await?)?;
         }
         let call =

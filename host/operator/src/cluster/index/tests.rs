@@ -9,7 +9,7 @@ fn key() -> JobKey {
     JobKey::new("team-a", "pi")
 }
 
-fn job_row(version: &str, changes: serde_json::Value) -> JobRow {
+fn job_row(version: &str, changes: &serde_json::Value) -> JobRow {
     let mut job = json!({
         "metadata": {"name": "pi", "namespace": "team-a", "uid": "j", "resourceVersion": version, "generation": 1},
         "spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "l"}]}}}}},
@@ -39,7 +39,7 @@ fn pod(role: &str, name: &str, created: &str, version: u64) -> PodSeen {
 #[test]
 fn a_job_is_seen_with_everything_that_bears_its_names() {
     let mut index = Index::default();
-    index.jobs.shown(&key(), job_row("1", json!({})));
+    index.jobs.shown(&key(), job_row("1", &json!({})));
     for (name, version) in [("pi-files", "2"), ("pi-config", "3"), ("unrelated", "4")] {
         let config = json!({"metadata": {"name": name, "namespace": "team-a", "uid": name,
             "resourceVersion": version, "labels": {wire::LABEL_JOB: "pi"}}});
@@ -61,7 +61,7 @@ fn a_job_is_seen_with_everything_that_bears_its_names() {
 fn workers_come_by_index_and_launchers_by_age() {
     let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
     let mut index = Index::default();
-    index.jobs.shown(&key(), job_row("1", json!({})));
+    index.jobs.shown(&key(), job_row("1", &json!({})));
     for (role, name, created, version) in [
         ("launcher", "pi-launcher-a", late, 2),
         ("worker", "pi-worker-10", early, 3),
@@ -82,21 +82,21 @@ fn workers_come_by_index_and_launchers_by_age() {
 fn our_own_status_write_wakes_nobody_and_anybody_elses_does() {
     let condition = |reason: &str| json!({"status": {"conditions": [{"type": "Created", "status": "True", "reason": reason}]}});
     let mut index = Index::default();
-    index.jobs.shown(&key(), job_row("1", json!({})));
+    index.jobs.shown(&key(), job_row("1", &json!({})));
 
-    index.jobs.wrote(&key(), job_row("2", condition("ours")), Instant::now());
+    index.jobs.wrote(&key(), job_row("2", &condition("ours")), Instant::now());
     assert_eq!(index.job(&key()).unwrap().metadata.resource_version, "2");
-    assert!(!index.jobs.shown(&key(), job_row("2", condition("ours"))));
+    assert!(!index.jobs.shown(&key(), job_row("2", &condition("ours"))));
 
-    assert!(index.jobs.shown(&key(), job_row("3", condition("theirs"))));
+    assert!(index.jobs.shown(&key(), job_row("3", &condition("theirs"))));
 }
 
 #[test]
 fn a_new_version_without_a_change_is_the_one_that_the_next_write_rests_on() {
     let mut index = Index::default();
-    index.jobs.shown(&key(), job_row("1", json!({})));
+    index.jobs.shown(&key(), job_row("1", &json!({})));
 
-    assert!(!index.jobs.shown(&key(), job_row("5", json!({}))));
+    assert!(!index.jobs.shown(&key(), job_row("5", &json!({}))));
 
     assert_eq!(index.job(&key()).unwrap().metadata.resource_version, "5");
 }

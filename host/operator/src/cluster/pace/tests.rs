@@ -45,7 +45,7 @@ async fn no_more_than_the_limit_are_under_way() {
         held.push(pace.turn(Flow::Pods, "a").await);
     }
 
-    let waiting = tokio::time::timeout(Duration::from_secs(60), pace.turn(Flow::Pods, "a")).await;
+    let waiting = tokio::time::timeout(Duration::from_mins(1), pace.turn(Flow::Pods, "a")).await;
     assert!(waiting.is_err());
 
     held.pop();
