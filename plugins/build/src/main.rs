@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 
 use crate::workspace::{Package, Workspace};
 
-/// A shipped component fits a ConfigMap many times over and compiles in about 20 ms.
+/// A shipped component fits a ConfigMap many times over and compiles in tens of milliseconds.
 const SHIPPED_LIMIT: usize = 60 << 10;
 /// Those for tests hold many ways to fail.
 const HOSTILE_LIMIT: usize = 100 << 10;
