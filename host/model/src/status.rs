@@ -248,19 +248,23 @@ impl Draft<'_> {
         }
     }
 
+    /// Tells that a job has ended without ever having been seen to run. The MPI Operator 0.8.2 appends that; here it
+    /// goes before the end, as where a job did run, so that the last condition is always the state of the job.
     fn never_ran(&mut self) {
         if condition::find(&self.status, condition::RUNNING).is_some() {
             return;
         }
         let at = Some(self.status.completion_time.unwrap_or(self.now));
-        self.status.conditions.push(Condition {
+        let before_the_end = self.status.conditions.len().saturating_sub(1);
+        let never = Condition {
             kind: condition::RUNNING.to_owned(),
             status: condition::FALSE.to_owned(),
             reason: "MPIJobRunning".to_owned(),
             message: format!("MPIJob {} is finished but Running condition was never set.", self.job.key()),
             last_update_time: at,
             last_transition_time: at,
-        });
+        };
+        self.status.conditions.insert(before_the_end, never);
     }
 
     fn is_running(&self) -> bool {
