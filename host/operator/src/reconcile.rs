@@ -11,6 +11,7 @@ use coxswain_model::{
     plan::Note,
     seen::Seen,
     status::{self, Outcome, trouble::Trouble},
+    step::FailureReason,
 };
 use jiff::Timestamp;
 
@@ -66,7 +67,11 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
     let outcome = Outcome { done, gate, trouble, pinned, notes };
     let tale = status::next(&job, &ctx.cluster.observe(&job), &outcome, Timestamp::now());
     ctx.cluster.record(&raw, &tale).await?;
-    failed.map_or(Ok(Ended::Well { wake: tale.wake }), Err)
+    match failed {
+        // The tale says when to look again for an object that is in the way.
+        Some(failed) if failed.reason != FailureReason::Foreign => Err(failed),
+        _ => Ok(Ended::Well { wake: tale.wake }),
+    }
 }
 
 /// Everything that should exist, or why that cannot be said.

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::{
     Wake,
-    index::{Index, Shared},
+    index::{Index, JobRow, Shared},
     key::JobKey,
     table::{Row, Table},
     wire::{
@@ -51,7 +51,8 @@ struct Kind<R> {
     name: &'static str,
     selector: Option<String>,
     table: fn(&mut Index) -> &mut Table<R>,
-    cause: Cause,
+    /// Of a change from the first row of the job to the second.
+    cause: fn(Option<&R>, &R) -> Cause,
 }
 
 /// Becomes true once a kind has been listed.
@@ -60,14 +61,18 @@ pub type Synced = watch::Sender<bool>;
 impl Watches {
     /// `MPIJobs`. Never returns; so do the others.
     pub async fn jobs(self, client: Client, synced: Synced) {
-        let kind = Kind { name: "MPIJob", selector: None, table: |index| &mut index.jobs, cause: Cause::Job };
+        // A status is mostly our own, on its way back: it may overtake the answer to the write.
+        let cause = |old: Option<&JobRow>, new: &JobRow| {
+            if old.is_some_and(|old| old.asks_the_same(new)) { Cause::Child } else { Cause::Job }
+        };
+        let kind = Kind { name: "MPIJob", selector: None, table: |index| &mut index.jobs, cause };
         self.run::<DeserializeGuard<JobWire>>(client, kind, synced).await;
     }
 
     /// Pods of jobs, in the MPI Operator's words.
     pub async fn pods(self, client: Client, synced: Synced) {
         let selector = Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME));
-        let kind = Kind { name: "Pod", selector, table: |index| &mut index.pods, cause: Cause::Child };
+        let kind = Kind { name: "Pod", selector, table: |index| &mut index.pods, cause: |_, _| Cause::Child };
         self.run::<PodWire>(client, kind, synced).await;
     }
 
@@ -140,7 +145,7 @@ impl Watches {
         self.metrics.watch_event(kind.name, label(&event));
         let mut index = self.index.write();
         let table = (kind.table)(&mut index);
-        let woken = match event {
+        let woken: Vec<(JobKey, Cause)> = match event {
             Event::Init => {
                 table.listing();
                 Vec::new()
@@ -151,29 +156,30 @@ impl Watches {
                 }
                 Vec::new()
             }
-            Event::InitDone => table.listed_all(),
-            Event::Apply(object) => object
-                .row()
-                .filter(|(job, row)| table.shown(job, row.clone()))
-                .map(|(job, _)| job)
-                .into_iter()
-                .collect(),
-            Event::Delete(object) => object
-                .row()
-                .filter(|(job, row)| table.ended(job, row))
-                .map(|(job, _)| job)
-                .into_iter()
-                .collect(),
+            // Whoever has just listed has not been told who is urgent.
+            Event::InitDone => table.listed_all().into_iter().map(|job| (job, Cause::Other)).collect(),
+            Event::Apply(object) => {
+                object.row().and_then(|(job, row)| shown(table, kind, job, row)).into_iter().collect()
+            }
+            Event::Delete(object) => {
+                let ended = object.row().filter(|(job, row)| table.ended(job, row));
+                ended.map(|(job, _)| (job, Cause::Child)).into_iter().collect()
+            }
         };
         drop(index);
-        for job in &woken {
-            (self.wake)(job, kind.cause);
+        for (job, cause) in &woken {
+            (self.wake)(job, *cause);
         }
     }
 }
 
+fn shown<R: Row>(table: &mut Table<R>, kind: &Kind<R>, job: JobKey, row: R) -> Option<(JobKey, Cause)> {
+    let cause = (kind.cause)(table.of(&job).first(), &row);
+    table.shown(&job, row).then_some((job, cause))
+}
+
 fn ours<R>(name: &'static str, table: fn(&mut Index) -> &mut Table<R>) -> Kind<R> {
-    Kind { name, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: Cause::Child }
+    Kind { name, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: |_, _| Cause::Child }
 }
 
 fn label<W>(event: &Event<W>) -> &'static str {

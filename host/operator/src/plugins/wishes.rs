@@ -56,7 +56,7 @@ pub async fn follow(
     let api = Api::<ConfigMap>::namespaced(client, namespace);
     let stream = watcher(api, watcher::Config::default().labels(LABEL_PLUGIN)).default_backoff();
     let mut stream = pin!(stream);
-    let mut wishes = Wishes { plugins, wishes: BTreeMap::new(), listed: BTreeSet::new() };
+    let mut wishes = Wishes { plugins, by_name: BTreeMap::new(), listed: BTreeSet::new() };
     while let Some(event) = stream.try_next().await.context("watching plugin ConfigMaps")? {
         let answers = match event {
             Event::Init => {
@@ -84,7 +84,7 @@ pub async fn follow(
 struct Wishes {
     plugins: Arc<Plugins>,
     /// By name of the ConfigMap.
-    wishes: BTreeMap<String, Wish>,
+    by_name: BTreeMap<String, Wish>,
     /// Names in the list that is being received.
     listed: BTreeSet<String>,
 }
@@ -94,7 +94,7 @@ impl Wishes {
     /// drops out for the length of a relist.
     async fn relisted(&mut self) -> Vec<Answer> {
         let gone: Vec<String> =
-            self.wishes.keys().filter(|name| !self.listed.contains(*name)).cloned().collect();
+            self.by_name.keys().filter(|name| !self.listed.contains(*name)).cloned().collect();
         let mut answers = Vec::new();
         for name in gone {
             answers.append(&mut self.remove(&name).await);
@@ -108,20 +108,20 @@ impl Wishes {
         let name = map.name_any();
         let version = map.resource_version();
         let same = |wish: &Wish| wish.map.resource_version() == version && wish.answered;
-        if !self.wishes.get(&name).is_some_and(same) {
-            self.wishes.insert(name, Wish { plugin, map: Arc::new(map), answered: false });
+        if !self.by_name.get(&name).is_some_and(same) {
+            self.by_name.insert(name, Wish { plugin, map: Arc::new(map), answered: false });
         }
     }
 
     async fn remove(&mut self, name: &str) -> Vec<Answer> {
-        let Some(gone) = self.wishes.remove(name) else { return Vec::new() };
-        if self.wishes.values().all(|wish| wish.plugin != gone.plugin) {
+        let Some(gone) = self.by_name.remove(name) else { return Vec::new() };
+        if self.by_name.values().all(|wish| wish.plugin != gone.plugin) {
             let serving = self.plugins.withdraw(&gone.plugin).await;
             tracing::info!(plugin = gone.plugin, serving, "plugin ConfigMap deleted");
             return Vec::new();
         }
         // The other of two with one label value may now have its way.
-        for wish in self.wishes.values_mut().filter(|wish| wish.plugin == gone.plugin) {
+        for wish in self.by_name.values_mut().filter(|wish| wish.plugin == gone.plugin) {
             wish.answered = false;
         }
         self.settle().await
@@ -130,11 +130,11 @@ impl Wishes {
     /// Answers every wish that has no answer yet.
     async fn settle(&mut self) -> Vec<Answer> {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
-        for wish in self.wishes.values() {
+        for wish in self.by_name.values() {
             *count.entry(wish.plugin.clone()).or_default() += 1;
         }
         let mut answers = Vec::new();
-        for (name, wish) in self.wishes.iter_mut().filter(|(_, wish)| !wish.answered) {
+        for (name, wish) in self.by_name.iter_mut().filter(|(_, wish)| !wish.answered) {
             let outcome = if count.get(&wish.plugin).is_some_and(|n| *n > 1) {
                 Err(format!(
                     "another ConfigMap is labelled {LABEL_PLUGIN}={} too: remove one of them",

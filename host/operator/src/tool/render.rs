@@ -78,11 +78,11 @@ async fn objects(arguments: &Arguments) -> Result<Vec<Value>> {
         Verdict::NotOurs => bail!("the job is managed by another controller (spec.runPolicy.managedBy)"),
     };
     let (plugins, job) = plugins(arguments, *job, domain).await?;
-    let pin = plugins.choose(&job).map_err(words)?;
+    let pin = plugins.choose(&job).map_err(|trouble| words(&trouble))?;
     let gated = desired::launcher::gated(&job, &Gang::Off);
     let granted = match plugins.render(&job, &pin, &Seen::default(), gated).await {
         Ok(granted) => granted,
-        Err(NoPlan::Trouble(trouble)) => return Err(words(trouble)),
+        Err(NoPlan::Trouble(trouble)) => return Err(words(&trouble)),
         Err(NoPlan::Unavailable(error)) => return Err(error),
     };
     for note in &granted.notes {
@@ -163,6 +163,6 @@ fn read(file: &Path) -> Result<MpiJob> {
     Ok(job)
 }
 
-fn words(trouble: Trouble) -> anyhow::Error {
+fn words(trouble: &Trouble) -> anyhow::Error {
     anyhow::anyhow!("{}: {}", trouble.reason(), trouble.message())
 }
