@@ -38,6 +38,10 @@ pub trait Cluster: Send + Sync {
     /// The job as last seen or written. Out of memory.
     fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>>;
 
+    /// Before the first look at a job that another operator began: makes what that one created visible to the
+    /// watches. Does nothing, without a request, for any other job.
+    fn adopt(&self, job: &ValidJob) -> impl Future<Output = Result<(), Failed>> + Send;
+
     /// What exists of it, our own writes included. Out of memory; no request.
     fn observe(&self, job: &ValidJob) -> Seen;
 

@@ -42,11 +42,14 @@ impl Failed {
             FailureReason::Forbidden => 3,
             FailureReason::Invalid => 4,
         };
-        let StepFailure { object, reason, message } = done.failures.iter().min_by_key(urgency)?;
-        Some(Self {
-            reason: *reason,
-            error: anyhow::anyhow!("{message}").context(format!("{doing} ({object})")),
-        })
+        Some(Self::because(done.failures.iter().min_by_key(urgency)?, doing))
+    }
+
+    /// One write that did not succeed.
+    pub fn because(failure: &StepFailure, doing: &str) -> Self {
+        let StepFailure { object, reason, message } = failure;
+        let error = anyhow::anyhow!("{message}").context(format!("{doing} ({object})"));
+        Self { reason: *reason, error }
     }
 }
 

@@ -56,6 +56,7 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
         }
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
     };
+    ctx.cluster.adopt(&job).await?;
     let seen = ctx.cluster.observe(&job);
     let phase = phase::of(&job, &seen);
     let (job, rendered) = render(ctx, job, &seen, phase).await?;

@@ -24,7 +24,7 @@ use crate::{
         Wake, events,
         index::Shared,
         lease::Standing,
-        live::Live,
+        live::{Claimed, Live},
         pace::Pace,
         rest::Rest,
         watch::{Synced, Watches},
@@ -95,6 +95,7 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
         events: sink,
         metrics: Arc::clone(&metrics),
         wake: waker(&queue, &standing),
+        claimed: Claimed::default(),
     };
 
     let mut tasks = Tasks(JoinSet::new());

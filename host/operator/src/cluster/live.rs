@@ -1,11 +1,14 @@
 //! The real cluster: the index in front, the API server behind.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use coxswain_model::{
     api::MpiJob,
     job::ValidJob,
-    seen::Seen,
+    seen::{Seen, Uid},
     status::{Count, Event, Tale, merge_patch},
     step::{Done, Step},
 };
@@ -38,11 +41,51 @@ pub struct Live {
     pub metrics: Arc<Metrics>,
     /// Asks for another pass.
     pub wake: Wake,
+    /// Jobs whose objects have been looked for.
+    pub claimed: Claimed,
+}
+
+/// Jobs without a launcher Job whose other objects were looked for once in this process's life. Few: jobs that
+/// are suspended or wait for their workers, and those that another operator began.
+#[derive(Clone, Debug, Default)]
+pub struct Claimed(Arc<Mutex<HashMap<JobKey, Uid>>>);
+
+impl Claimed {
+    fn contains(&self, key: &JobKey, job: &Uid) -> bool {
+        self.lock().get(key) == Some(job)
+    }
+
+    fn insert(&self, key: JobKey, job: Uid) {
+        self.lock().insert(key, job);
+    }
+
+    /// Forgets a job that is no more.
+    pub fn forget(&self, key: &JobKey) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobKey, Uid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Cluster for Live {
     fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
         self.index.read().job(key)
+    }
+
+    async fn adopt(&self, job: &ValidJob) -> Result<(), Failed> {
+        let key = key(job);
+        let began = !job.status.conditions.is_empty() && job.status.completion_time.is_none();
+        let known = self.index.read().launchers.of(&key).iter().any(|row| *row.name == *job.names.launcher());
+        if !began || known || self.claimed.contains(&key, &job.uid) {
+            return Ok(());
+        }
+        let doing = format!("looking for the objects of {key}");
+        let claimed = self.applier(job, key.clone()).claim().await;
+        claimed.map_err(|failure| Failed::because(&failure, &doing))?;
+        self.claimed.insert(key, job.uid.clone());
+        Ok(())
     }
 
     fn observe(&self, job: &ValidJob) -> Seen {
@@ -51,14 +94,7 @@ impl Cluster for Live {
 
     async fn apply(&self, job: &ValidJob, steps: Vec<Step>) -> Done {
         let key = key(job);
-        let applier = Applier {
-            rest: &self.rest,
-            index: &self.index,
-            metrics: &self.metrics,
-            job,
-            key: key.clone(),
-            deadline: Instant::now() + BUDGET,
-        };
+        let applier = self.applier(job, key.clone());
         let (done, left) = applier.apply(steps).await;
         if left {
             (self.wake)(&key, Cause::Other);
@@ -90,6 +126,17 @@ impl Cluster for Live {
 }
 
 impl Live {
+    fn applier<'a>(&'a self, job: &'a ValidJob, key: JobKey) -> Applier<'a> {
+        Applier {
+            rest: &self.rest,
+            index: &self.index,
+            metrics: &self.metrics,
+            job,
+            key,
+            deadline: Instant::now() + BUDGET,
+        }
+    }
+
     async fn patch_status(&self, job: &MpiJob, mut change: Value) -> Result<(), Failed> {
         let meta = &job.metadata;
         if let Some(fields) = change.as_object_mut() {

@@ -65,6 +65,16 @@ impl Call {
         self.body(JSON, body.to_string())
     }
 
+    /// The same, asking for metadata alone where no more of this kind is kept. Keeps Secrets' values out of the
+    /// process.
+    #[must_use]
+    pub fn metadata_of(self, kind: Kind) -> Self {
+        match kind {
+            Kind::Pod | Kind::ConfigMap | Kind::Secret => self.metadata_only(),
+            Kind::Service | Kind::Job | Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => self,
+        }
+    }
+
     /// The same, asking for metadata alone.
     #[must_use]
     pub fn metadata_only(mut self) -> Self {

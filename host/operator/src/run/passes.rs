@@ -93,6 +93,7 @@ impl Passes {
         let start = Instant::now();
         let Some(seen) = self.live.job(job) else {
             self.live.metrics.job_gone(job);
+            self.live.claimed.forget(job);
             return Ended::Gone;
         };
         let span = tracing::info_span!(

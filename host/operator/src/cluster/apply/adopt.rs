@@ -1,6 +1,7 @@
 //! "Already exists": is it ours? A created object may be one whose answer was lost, one of a watch that is late,
 //! one that the MPI Operator made (it lacks the label that our watches select), or someone else's.
 
+use bytes::Bytes;
 use coxswain_model::{
     api::wire,
     seen::Uid,
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use super::{Applier, Result1, Wrote, write::failure};
 use crate::cluster::{
     fold::{self, AnyObject},
+    pace::Flow,
     rest::{Call, MERGE_PATCH, Refused, kind_label},
 };
 
@@ -22,18 +24,49 @@ impl Applier<'_> {
         if refused.reason != "AlreadyExists" {
             return Err(failure(object, &refused));
         }
-        let path = self.path(&object);
-        let mut body =
-            self.write(&object, Call::new(kind_label(object.kind), Method::GET, path.clone())).await?;
+        let call = Call::new(kind_label(object.kind), Method::GET, self.path(&object));
+        let body = self.write(&object, call).await?;
         let meta = AnyObject::read(&body).metadata;
-        if !is_owned_by(&meta, &self.job.uid) {
-            return Err(self.foreign(object, &meta));
+        if is_owned_by(&meta, &self.job.uid) {
+            self.label(&object, &meta, body).await
+        } else {
+            Err(self.foreign(object, &meta))
         }
-        if let Some(labels) = self.missing_labels(&object, &meta) {
+    }
+
+    /// Finds what another operator made of this job: the objects get the label that our watches select. The
+    /// launcher Job comes last, so that what is missing tells that this has not come through.
+    pub async fn claim(&self) -> Result<(), StepFailure> {
+        let names = &self.job.names;
+        let objects = [
+            (Kind::Service, names.job().to_owned()),
+            (Kind::ConfigMap, names.config()),
+            (Kind::Secret, names.secret()),
+            (Kind::Job, names.launcher()),
+        ];
+        for (kind, name) in objects {
+            let object = ObjectName { kind, name };
+            let call = Call::new(kind_label(kind), Method::GET, self.path(&object));
+            let body = match self.rest.send(Flow::Objects, &self.job.key(), call.metadata_of(kind)).await {
+                Ok(body) => body,
+                Err(refused) if refused.code == 404 => continue,
+                Err(refused) => return Err(failure(object, &refused)),
+            };
+            let meta = AnyObject::read(&body).metadata;
+            if is_owned_by(&meta, &self.job.uid) {
+                self.label(&object, &meta, body).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives our object the label by which the watch finds it, and folds it in. `body` is the object as read.
+    async fn label(&self, object: &ObjectName, meta: &ObjectMeta, mut body: Bytes) -> Result1 {
+        if let Some(labels) = self.missing_labels(object, meta) {
             let changes = json!({"metadata": {"uid": meta.uid, "labels": labels}});
-            let call = Call::new(kind_label(object.kind), Method::PATCH, path)
+            let call = Call::new(kind_label(object.kind), Method::PATCH, self.path(object))
                 .body(MERGE_PATCH, changes.to_string());
-            body = self.write(&object, call).await?;
+            body = self.write(object, call).await?;
         }
         fold::wrote(self.index, object.kind, &body);
         Ok(Wrote::Changed)

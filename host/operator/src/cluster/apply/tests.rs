@@ -356,6 +356,48 @@ async fn leftovers_of_an_earlier_job_of_the_name_are_waited_for() {
     assert_eq!(done.failures[0].reason, FailureReason::Conflict);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_another_operator_made_is_found_by_name_and_the_launcher_last() {
+    let bench = Bench::new(|_, asked| {
+        let name = asked.path.rsplit('/').next().unwrap_or_default();
+        let mut object = existing(&owners(), &json!({"app": "pi"}));
+        object["metadata"]["name"] = name.into();
+        match (asked.method.as_str(), name) {
+            ("GET", "pi-ssh") => Reply::refused(404, "NotFound"),
+            ("GET", _) => Reply::ok(object),
+            _ => {
+                object["metadata"]["labels"] = asked.body["metadata"]["labels"].clone();
+                Reply::ok(object)
+            }
+        }
+    });
+    let applier = Applier {
+        rest: &bench.rest,
+        index: &bench.index,
+        metrics: &bench.metrics,
+        job: &bench.job,
+        key: key(),
+        deadline: Instant::now(),
+    };
+
+    applier.claim().await.unwrap();
+
+    assert_eq!(
+        bench.fake.lines(),
+        [
+            "GET pi",
+            "PATCH pi",
+            "GET pi-config",
+            "PATCH pi-config",
+            "GET pi-ssh",
+            "GET pi-launcher",
+            "PATCH pi-launcher"
+        ]
+    );
+    let seen = bench.seen();
+    assert!(seen.service.is_some() && seen.config.is_some() && seen.launcher.is_some());
+}
+
 fn delete(version: Option<u64>) -> Step {
     Step::Delete {
         object: object(Kind::Pod, "pi-worker-0"),

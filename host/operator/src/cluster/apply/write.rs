@@ -20,6 +20,15 @@ use crate::{
     keys,
 };
 
+/// What holds a template of the user's is refused if a field is misspelt: the CRD lets unknown fields of pods pass,
+/// as newer Kubernetes versions may know them, and by default the API server drops them without a word to the user.
+fn validation(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pod | Kind::Job => "?fieldValidation=Strict",
+        _ => "",
+    }
+}
+
 impl Applier<'_> {
     pub(super) async fn create(&self, object: ObjectName, manifest: &Value) -> Result1 {
         let permit = self.rest.turn(flow(object.kind), &self.job.key()).await;
@@ -39,9 +48,10 @@ impl Applier<'_> {
     }
 
     pub(super) async fn post(&self, permit: Permit, object: ObjectName, manifest: String) -> Result1 {
-        let path = collection(object.kind, self.job.names.namespace());
+        let mut path = collection(object.kind, self.job.names.namespace());
+        path.push_str(validation(object.kind));
         let call = Call::new(kind_label(object.kind), Method::POST, path).body("application/json", manifest);
-        match self.rest.send_now(permit, shortened(call, object.kind)).await {
+        match self.rest.send_now(permit, call.metadata_of(object.kind)).await {
             Ok(body) => {
                 fold::wrote(self.index, object.kind, &body);
                 Ok(Wrote::Created)
@@ -157,7 +167,7 @@ impl Applier<'_> {
 
     /// A request about an object that was seen.
     pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, StepFailure> {
-        let call = shortened(call, object.kind);
+        let call = call.metadata_of(object.kind);
         let sent = self.rest.send(flow(object.kind), &self.job.key(), call).await;
         sent.map_err(|refused| changed(object.clone(), &refused))
     }
@@ -187,12 +197,4 @@ fn parsed(object: &ObjectName, body: &Bytes) -> Result<Value, StepFailure> {
 
 fn flow(kind: Kind) -> Flow {
     if kind == Kind::Pod { Flow::Pods } else { Flow::Objects }
-}
-
-/// Where the metadata is all that is kept, ask for no more. Also keeps Secrets' values out of the process.
-fn shortened(call: Call, kind: Kind) -> Call {
-    match kind {
-        Kind::Pod | Kind::ConfigMap | Kind::Secret => call.metadata_only(),
-        Kind::Service | Kind::Job | Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => call,
-    }
 }
