@@ -21,6 +21,7 @@ use std::{future::Future, sync::Arc};
 
 use coxswain_model::{
     api::MpiJob,
+    desired::pod_group::Priorities,
     job::ValidJob,
     seen::Seen,
     status::Tale,
@@ -44,6 +45,9 @@ pub trait Cluster: Send + Sync {
 
     /// What exists of it, our own writes included. Out of memory; no request.
     fn observe(&self, job: &ValidJob) -> Seen;
+
+    /// Values of the priority classes by name, under gang scheduling. Out of memory.
+    fn priorities(&self) -> Priorities;
 
     /// Carries the steps out, wave by wave. Never fails as a whole: what did not succeed stands in `Done`.
     fn apply(&self, job: &ValidJob, steps: Vec<Step>) -> impl Future<Output = Done> + Send;

@@ -152,7 +152,7 @@ impl Metrics {
         self.api_in_flight.with_label_values(&[flow]).add(change);
     }
 
-    /// The pace has found a new limit.
+    /// The limit that the pace has found, read when scraped.
     pub fn limit(&self, limit: usize) {
         self.api_limit.set(u32::try_from(limit).unwrap_or(u32::MAX).into());
     }

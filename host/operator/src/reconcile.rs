@@ -1,6 +1,6 @@
 //! One pass over one job: look, think, act, tell.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use coxswain_model::{
     desired::{self, Desired, Gang},
@@ -102,7 +102,7 @@ async fn render<C: Cluster>(
         Err(NoPlan::Trouble(trouble)) => return Ok((job, in_trouble(trouble))),
         Err(NoPlan::Unavailable(error)) => return Err(Failed::unavailable(error)),
     };
-    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &BTreeMap::new());
+    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
     let (pinned, notes) =
         if fresh { (Some(ctx.plugins.describe(&pin)), granted.notes) } else { (None, Vec::new()) };
     Ok((job, Rendered { desired: Some(desired), trouble: None, pinned, notes }))

@@ -219,6 +219,9 @@ fn start_watches(
     tasks.spawn("watch ConfigMaps", w().configs(client.clone(), channel()));
     tasks.spawn("watch Secrets", w().secrets(client.clone(), channel()));
     tasks.spawn("watch Jobs", w().launchers(client.clone(), channel()));
+    if *gang != Gang::Off {
+        tasks.spawn("watch PriorityClasses", w().priorities(client.clone(), channel()));
+    }
     match gang {
         Gang::Off => {}
         Gang::Volcano => tasks.spawn("watch PodGroups", w().volcano_groups(client.clone(), channel())),
@@ -298,6 +301,7 @@ async fn serve(
             metrics: Arc::clone(&live.metrics),
             index: live.index.clone(),
             queue: Arc::clone(queue),
+            pace: Arc::clone(live.rest.pace()),
         };
         let listener = serve::listen(flags.monitoring_port).await?;
         tasks.spawn("metrics", serve::serve(listener, serve::metrics::routes(sources)));

@@ -8,6 +8,7 @@ use std::{
 
 use coxswain_model::{
     api::MpiJob,
+    desired::pod_group::Priorities,
     job::ValidJob,
     seen::{ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, Seen, ServiceSeen, Uid, Version},
 };
@@ -36,6 +37,8 @@ pub struct Index {
     pub launchers: Table<Named<LauncherSeen>>,
     /// Gang scheduling's groups.
     pub groups: Table<Named<PodGroupSeen>>,
+    /// Values of the cluster's priority classes; watched under gang scheduling alone.
+    pub priorities: Priorities,
 }
 
 impl Index {
@@ -62,7 +65,7 @@ impl Index {
 
     /// Drops what the watches have not confirmed in time. Returns the jobs that have to look again.
     pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
-        let Self { jobs, pods, services, configs, secrets, launchers, groups } = self;
+        let Self { jobs, pods, services, configs, secrets, launchers, groups, priorities: _ } = self;
         let mut keys = jobs.expire(now);
         keys.append(&mut pods.expire(now));
         keys.append(&mut services.expire(now));

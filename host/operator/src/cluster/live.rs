@@ -7,6 +7,7 @@ use std::{
 
 use coxswain_model::{
     api::MpiJob,
+    desired::pod_group::Priorities,
     job::ValidJob,
     seen::{Seen, Uid},
     status::{Count, Event, Tale, merge_patch},
@@ -90,6 +91,10 @@ impl Cluster for Live {
 
     fn observe(&self, job: &ValidJob) -> Seen {
         self.index.read().seen(&key(job), job)
+    }
+
+    fn priorities(&self) -> Priorities {
+        self.index.read().priorities.clone()
     }
 
     async fn apply(&self, job: &ValidJob, steps: Vec<Step>) -> Done {

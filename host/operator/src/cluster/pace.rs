@@ -106,7 +106,6 @@ impl Pace {
     /// At the starting limit; `rate` if the user set one.
     pub fn new(rate: Option<Rate>, metrics: Arc<Metrics>) -> Arc<Self> {
         let bucket = rate.map(|rate| Bucket::full(rate, Instant::now()));
-        metrics.limit(START);
         let state = State {
             limit: START,
             in_flight: 0,
@@ -188,11 +187,7 @@ impl Pace {
 impl Permit {
     /// The request was answered.
     pub fn answered(self, answer: Answer) {
-        let mut state = self.pace.lock();
-        state.answered(answer, Instant::now());
-        let limit = state.limit;
-        drop(state);
-        self.pace.metrics.limit(limit);
+        self.pace.lock().answered(answer, Instant::now());
     }
 }
 

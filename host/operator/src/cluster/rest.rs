@@ -163,6 +163,11 @@ impl Rest {
         self
     }
 
+    /// What it goes by.
+    pub fn pace(&self) -> &Arc<Pace> {
+        &self.pace
+    }
+
     /// Waits for its turn in `flow`; `holder` is the job on whose behalf (jobs share fairly).
     pub async fn turn(&self, flow: Flow, holder: &str) -> Permit {
         self.pace.turn(flow, holder).await

@@ -3,12 +3,13 @@
 //! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a pass
 //! looks at. A kubelet's heartbeat changes nothing and wakes nobody.
 
-use std::{fmt::Debug, pin::pin, sync::Arc};
+use std::{collections::BTreeMap, fmt::Debug, pin::pin, sync::Arc};
 
 use coxswain_model::api::wire;
 use futures::StreamExt;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::{
-    Api, Client, Resource,
+    Api, Client, Resource, ResourceExt,
     core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
@@ -106,6 +107,34 @@ impl Watches {
     pub async fn coscheduling_groups(self, client: Client, synced: Synced) {
         let kind = Kind { selector: None, ..ours("PodGroup", |index| &mut index.groups) };
         self.run::<DeserializeGuard<CoschedulingGroupWire>>(client, kind, synced).await;
+    }
+
+    /// Priority classes of the cluster: few, and none of a job's.
+    pub async fn priorities(self, client: Client, synced: Synced) {
+        let classes = watcher(Api::<PriorityClass>::all(client), watcher::Config::default());
+        let mut events = pin!(classes.default_backoff());
+        let mut listed = BTreeMap::new();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(Event::Init) => listed.clear(),
+                Ok(Event::InitApply(class)) => {
+                    listed.insert(class.name_any(), class.value.unwrap_or(0));
+                }
+                Ok(Event::InitDone) => {
+                    self.index.write().priorities = std::mem::take(&mut listed);
+                    synced.send_replace(true);
+                }
+                Ok(Event::Apply(class)) => {
+                    self.index.write().priorities.insert(class.name_any(), class.value.unwrap_or(0));
+                }
+                Ok(Event::Delete(class)) => {
+                    self.index.write().priorities.remove(&class.name_any());
+                }
+                Err(error) => {
+                    tracing::warn!(kind = "PriorityClass", error = format!("{error:#}"), "watching");
+                }
+            }
+        }
     }
 
     async fn run<W>(self, client: Client, kind: Kind<W::Row>, synced: Synced)

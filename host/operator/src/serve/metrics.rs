@@ -10,7 +10,11 @@ use axum::{
     routing::get,
 };
 
-use crate::{cluster::index::Shared, metrics::Metrics, queue::Queue};
+use crate::{
+    cluster::{index::Shared, pace::Pace},
+    metrics::Metrics,
+    queue::Queue,
+};
 
 /// What is read when Prometheus asks.
 #[derive(Clone)]
@@ -21,6 +25,8 @@ pub struct Sources {
     pub index: Shared,
     /// Counted when asked.
     pub queue: Arc<Queue>,
+    /// Asked for its limit.
+    pub pace: Arc<Pace>,
 }
 
 /// The route.
@@ -29,7 +35,7 @@ pub fn routes(sources: Sources) -> Router {
 }
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let Sources { metrics, index, queue } = sources;
+    let Sources { metrics, index, queue, pace } = sources;
     {
         let index = index.read();
         metrics.cached("MPIJob", index.jobs.count());
@@ -41,6 +47,7 @@ async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
         metrics.cached("PodGroup", index.groups.count());
     }
     metrics.queued(queue.depth());
+    metrics.limit(pace.limit());
     match metrics.text() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
