@@ -116,9 +116,9 @@ impl Operator {
             .with_context(|| format!("reading {path} of {pod} at port {port}"))
     }
 
-    /// The ConfigMap of a plugin.
+    /// The ConfigMap of a plugin; deploy/plugins/render.sh gives it the plugin's name.
     pub async fn plugin(&self, plugin: &str) -> Result<Object> {
-        self.api(Kind::ConfigMap).get(&config_map(plugin)).await.with_context(|| format!("reading {plugin}"))
+        self.api(Kind::ConfigMap).get(plugin).await.with_context(|| format!("reading {plugin}"))
     }
 
     /// Replaces the component in a plugin's ConfigMap, as an administrator does; `sha256` is what its `data` says.
@@ -128,9 +128,8 @@ impl Operator {
         let bytes = serde_json::to_value(ByteString(component.to_vec()))?;
         let patch = json!({ "binaryData": { "plugin.wasm": bytes }, "data": { "sha256": sha256 } });
         let api = self.api(Kind::ConfigMap);
-        api.patch(&config_map(plugin), &PatchParams::default(), &Patch::Merge(patch)).await?;
-        let selection =
-            watcher::Config::default().fields(&format!("involvedObject.name={}", config_map(plugin)));
+        api.patch(plugin, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let selection = watcher::Config::default().fields(&format!("involvedObject.name={}", plugin));
         let what = format!("an event on the ConfigMap of {plugin} that contains {answer:?}");
         watch::until(&self.api(Kind::Event), selection, LIMIT, &what, |events| {
             let new = events
@@ -144,15 +143,10 @@ impl Operator {
 
     /// Events on a plugin's ConfigMap: name to version.
     async fn answers(&self, plugin: &str) -> Result<BTreeMap<String, Option<String>>> {
-        let selection = ListParams::default().fields(&format!("involvedObject.name={}", config_map(plugin)));
+        let selection = ListParams::default().fields(&format!("involvedObject.name={}", plugin));
         let events = self.api(Kind::Event).list(&selection).await.context("listing events")?;
         Ok(events.into_iter().map(|event| (event.name_any(), event.resource_version())).collect())
     }
-}
-
-/// As deploy/plugins/render.sh names it.
-fn config_map(plugin: &str) -> String {
-    format!("mpi-plugin-{plugin}")
 }
 
 fn holder(lease: &Object) -> &str {

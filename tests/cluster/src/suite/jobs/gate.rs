@@ -54,7 +54,7 @@ async fn the_launcher_waits_until_all_workers_are_ready() -> Result<()> {
 #[tokio::test]
 async fn a_worker_that_fails_opens_the_gate() -> Result<()> {
     let space = Space::new("gate").await?;
-    let failing = "until test -e /tmp/fail; do sleep 0.2; done; exit 1";
+    let failing = "touch /tmp/first; until test -e /tmp/fail; do sleep 0.2; done; exit 1";
     space.create(&held("pi", "echo started").workers_run(failing)).await?;
 
     space.workers_run("pi", 2).await?;
@@ -71,7 +71,8 @@ async fn a_worker_that_fails_opens_the_gate() -> Result<()> {
 #[tokio::test]
 async fn a_launcher_that_ran_before_is_not_held_back() -> Result<()> {
     let space = Space::new("gate").await?;
-    let script = "ssh pi-worker-0.pi test -e /tmp/ready || exit 0; until test -e /tmp/fail; do sleep 0.2; done; exit 1";
+    let script = "until ssh pi-worker-0.pi true; do sleep 1; done; ssh pi-worker-0.pi test -e /tmp/ready || exit 0; \
+                  touch /tmp/first; until test -e /tmp/fail; do sleep 0.2; done; exit 1";
     let job = Job::pi("pi")
         .set("/spec/mpiReplicaSpecs/Launcher/restartPolicy", "Never")
         .run_policy("backoffLimit", 1)
@@ -81,6 +82,9 @@ async fn a_launcher_that_ran_before_is_not_held_back() -> Result<()> {
     space.create(&job).await?;
     let first = space.launcher_runs("pi").await?;
 
+    space
+        .exec(&first, &["timeout", "60", "sh", "-c", "until test -e /tmp/first; do sleep 0.1; done"])
+        .await?;
     space.exec("pi-worker-0", &["rm", "/tmp/ready"]).await?;
     space
         .pods_until("pi", LIMIT, "worker 0 is not Ready", |pods| {
