@@ -160,7 +160,8 @@ impl Watches {
                 }
                 Err(error) => {
                     self.metrics.watch_event(kind.name, "error");
-                    tracing::warn!(kind = kind.name, error = format!("{error:#}"), "watching");
+                    let hint = hint(&error);
+                    tracing::warn!(kind = kind.name, error = format!("{error:#}"), hint, "watching");
                 }
             }
         }
@@ -209,6 +210,20 @@ fn shown<R: Row>(table: &mut Table<R>, kind: &Kind<R>, job: JobKey, row: R) -> O
 
 fn ours<R>(name: &'static str, table: fn(&mut Index) -> &mut Table<R>) -> Kind<R> {
     Kind { name, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: |_, _| Cause::Child }
+}
+
+/// What a person can do about it.
+fn hint(error: &watcher::Error) -> &'static str {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
+            "the cluster does not know this kind: install its CRD (PodGroups come with the gang scheduler), or leave \
+             out --gang-scheduling"
+        }
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
+            "the operator's ServiceAccount may not list and watch this kind: apply its ClusterRole"
+        }
+        _ => "it is tried again",
+    }
 }
 
 fn label<W>(event: &Event<W>) -> &'static str {
