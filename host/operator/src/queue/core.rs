@@ -152,7 +152,8 @@ impl Core {
         self.promote(now);
         while let Some(Reverse((_, at, ticket, job))) = self.ready.pop() {
             let Some(entry) = self.entries.get_mut(&job) else { continue };
-            if entry.ticket != ticket || entry.running {
+            // A job that is running has no ticket until it has ended.
+            if entry.ticket != ticket {
                 continue;
             }
             entry.running = true;
