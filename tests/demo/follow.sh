@@ -73,5 +73,5 @@ change() {
     local key="$2 ${4:-}"
     [[ ${shown[$key]:-} != "$3" ]] || return 0
     shown[$key]=$3
-    printf '%8s s  %-20s %s\n' "+$(seconds "$1")" "$2" "$3"
+    printf '%8s s  %-22s %s\n' "+$(seconds "$1")" "$2" "$3"
 }

@@ -1,7 +1,7 @@
 //! Health, readiness and metrics, by the ports that the manifests name.
 
 use crate::{
-    Operator,
+    Job, Operator, Space,
     objects::list,
     operator::{HEALTH, METRICS},
 };
@@ -20,19 +20,29 @@ async fn health_and_readiness_answer() -> Result<()> {
 
 /// The names are those of the MPI Operator, which dashboards read.
 #[tokio::test]
-async fn metrics_count_the_jobs_that_have_run() -> Result<()> {
+async fn metrics_count_jobs_under_the_names_of_the_mpi_operator() -> Result<()> {
     let operator = Operator::connect().await?;
+    let space = Space::new("metrics").await?;
     let pod = operator.pod().await?.name_any();
-    let metrics = operator.fetch(&pod, METRICS, "/metrics").await?;
-    let value = |name: &str| {
-        let line = metrics.lines().find(|line| line.split([' ', '{']).next() == Some(name));
-        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-    };
-    assert_eq!(value("mpi_operator_is_leader"), Some(1.0), "{metrics}");
+    let before = operator.fetch(&pod, METRICS, "/metrics").await?;
+
+    space.create(&Job::pi("pi")).await?;
+    space.succeeds("pi").await?;
+
+    let after = operator.fetch(&pod, METRICS, "/metrics").await?;
+    assert_eq!(value(&after, "mpi_operator_is_leader"), Some(1.0));
     for counter in ["mpi_operator_jobs_created_total", "mpi_operator_jobs_successful_total"] {
-        assert!(value(counter).is_some_and(|count| count >= 1.0), "{counter} in:\n{metrics}");
+        let counted =
+            value(&after, counter).zip(value(&before, counter)).map(|(after, before)| after - before);
+        assert!(counted.is_some_and(|count| count >= 1.0), "{counter} rose by {counted:?}");
     }
-    Ok(())
+    space.remove().await
+}
+
+/// The first sample of that name.
+fn value(metrics: &str, name: &str) -> Option<f64> {
+    let line = metrics.lines().find(|line| line.split([' ', '{']).next() == Some(name))?;
+    line.rsplit(' ').next()?.parse().ok()
 }
 
 #[tokio::test]
