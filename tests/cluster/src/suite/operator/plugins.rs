@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, env, fs};
 
 use crate::{
-    Job, Operator, Space,
-    objects::{Kind, variable},
+    Job, Object, Operator, Space,
+    objects::{Kind, number, variable},
     operator::{component, restarts},
 };
 use anyhow::{Context as _, Result, ensure};
@@ -89,6 +89,9 @@ async fn a_swapped_plugin_renders_new_jobs_and_leaves_running_ones_alone() -> Re
     let pod = operator.pod().await?;
     space.create(&Job::open_ended("old").workers(1)).await?;
     space.condition("old", "Running", "True").await?;
+    // The Job controller counts ready pods a second later.
+    let counted = |job: &Object| Ok((number(job, "/status/ready") == 1).then_some(()));
+    space.until(Kind::Job, "old-launcher", "its pod is counted", counted).await?;
     let before = versions(&space, "old").await?;
 
     other.serve(&operator).await?;
