@@ -129,7 +129,7 @@ impl Operator {
         let patch = json!({ "binaryData": { "plugin.wasm": bytes }, "data": { "sha256": sha256 } });
         let api = self.api(Kind::ConfigMap);
         api.patch(plugin, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        let selection = watcher::Config::default().fields(&format!("involvedObject.name={}", plugin));
+        let selection = watcher::Config::default().fields(&format!("involvedObject.name={plugin}"));
         let what = format!("an event on the ConfigMap of {plugin} that contains {answer:?}");
         watch::until(&self.api(Kind::Event), selection, LIMIT, &what, |events| {
             let new = events
@@ -143,7 +143,7 @@ impl Operator {
 
     /// Events on a plugin's ConfigMap: name to version.
     async fn answers(&self, plugin: &str) -> Result<BTreeMap<String, Option<String>>> {
-        let selection = ListParams::default().fields(&format!("involvedObject.name={}", plugin));
+        let selection = ListParams::default().fields(&format!("involvedObject.name={plugin}"));
         let events = self.api(Kind::Event).list(&selection).await.context("listing events")?;
         Ok(events.into_iter().map(|event| (event.name_any(), event.resource_version())).collect())
     }
