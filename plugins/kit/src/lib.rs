@@ -15,7 +15,7 @@
 //!
 //! A plugin generates its own exports and takes the types from here:
 //!
-//! ```ignore
+//! ```text
 //! mod bindings {
 //!     wit_bindgen::generate!({
 //!         path: "../../wit",
