@@ -42,12 +42,14 @@ watch_all() {
     pod+='{{range .status.conditions}}{{if and (eq .type "Ready") (eq .status "True")}}, Ready{{end}}{{end}}'
     pod+='{{if .metadata.deletionTimestamp}}, terminating{{end}}{{"\n"}}'
     local condition='{{range .status.conditions}}{{.type}}={{.status}} {{end}}'
-    kube get mpijob "$job" --watch -o "go-template=job $condition{{\"\\n\"}}" &
-    kube get pods -l "training.kubeflow.org/job-name=$job" --watch -o "go-template=$pod" &
-    kube get events --field-selector "involvedObject.uid=$1" --watch \
-        -o 'go-template=event {{.reason}}: {{.message}}{{"\n"}}' &
+    watch mpijob "$job" -o "go-template=job $condition{{\"\\n\"}}" &
+    watch pods -l "training.kubeflow.org/job-name=$job" -o "go-template=$pod" &
+    watch events --field-selector "involvedObject.uid=$1" -o 'go-template=event {{.reason}}: {{.message}}{{"\n"}}' &
     wait
 }
+
+# kubectl writes a line in pieces, which would mix with those of others; grep writes it as a whole.
+watch() { kube get --watch "$@" | grep --line-buffered .; }
 
 on_pod() {
     change "$1" "pod ${2%% *}" "${2#* }"
