@@ -1,9 +1,12 @@
 //! When the launcher may start: once its workers answer, so that it does not burn its back-off on them.
 //!
+//! A worker answers when it is Ready and DNS knows it. The second follows the first by up to two seconds on a busy
+//! cluster, and a launcher that asks in between is refused for as long as the refusal is cached, 30 s by default.
+//!
 //! In go the job, what is seen and the time; out comes whether our scheduling gate on the launcher pod stays,
 //! or why it opens. [`crate::diff`] makes a step of it, [`crate::status`] an event and a wake-up.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 
@@ -18,6 +21,10 @@ use crate::{
 /// Hosts that an event names at most; a job has up to some ten thousand.
 const SAMPLE: usize = 8;
 
+/// How long DNS may give out the addresses of workers that are gone: `ttl` and `cache` of the CoreDNS configuration
+/// that kubeadm installs.
+const DNS_CACHE: Duration = Duration::from_secs(30);
+
 /// What becomes of the gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
@@ -26,7 +33,7 @@ pub enum Gate {
     NotUsed,
     /// The launcher waits.
     Closed {
-        /// For these workers.
+        /// For these workers; none if it waits for DNS to forget those of before a suspension.
         waiting_for: Missing,
         /// Until then at most.
         until: Timestamp,
@@ -44,7 +51,7 @@ pub enum Gate {
     },
 }
 
-/// Workers that are not Ready.
+/// Workers that are not Ready, or that DNS does not know yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// The lowest indexes, at most eight.
@@ -56,7 +63,7 @@ pub struct Missing {
 /// Why a gate opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Because {
-    /// Every worker is Ready.
+    /// Every worker is Ready and in DNS.
     AllReady,
     /// Waiting is in vain: a worker has ended.
     WorkerFailed,
@@ -72,6 +79,7 @@ pub enum Because {
 }
 
 /// Decides at `now`. Ready means what the pods' probes say; a terminating worker is not Ready, whatever it says.
+/// Where the job has just been resumed, the launcher also waits until DNS has forgotten the workers of before.
 pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
     let launcher = seen.launcher_of(job).filter(|_| phase::of(job, seen) == Phase::Active);
     let gated = launcher.and_then(|launcher| {
@@ -94,10 +102,14 @@ pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
     } else {
         return Gate::Closed { waiting_for: missing, until };
     };
+    let answered = matches!(because, Because::AllReady | Because::Minimum);
+    if let Some(until) = forgotten(job).filter(|until| answered && now < *until) {
+        return Gate::Closed { waiting_for: Missing::default(), until };
+    }
     Gate::Open { pod: pod.name.to_string(), version: pod.version, position, because }
 }
 
-/// Enough workers are Ready for the launcher to start: all, or as many as the job says it needs.
+/// Enough workers are Ready and in DNS for the launcher to start: all, or as many as the job says it needs.
 pub fn is_enough_ready(job: &ValidJob, seen: &Seen) -> bool {
     job.workers().saturating_sub(missing(job, seen).count) >= least(job)
 }
@@ -110,7 +122,8 @@ fn least(job: &ValidJob) -> u32 {
 fn missing(job: &ValidJob, seen: &Seen) -> Missing {
     let workers = job.workers();
     let is_ready = |pod: &&PodSeen| pod.index < workers && pod.ready && !pod.deleting && !pod.is_terminal();
-    let ready: HashSet<u32> = seen.workers_of(job).filter(is_ready).map(|pod| pod.index).collect();
+    let ready = seen.workers_of(job).filter(is_ready).filter(|pod| seen.published.contains(&pod.uid));
+    let ready: HashSet<u32> = ready.map(|pod| pod.index).collect();
     let count = workers.saturating_sub(u32::try_from(ready.len()).unwrap_or(workers));
     let sample = if count == 0 {
         Vec::new()
@@ -137,6 +150,19 @@ fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodS
 fn resumed(job: &ValidJob) -> Option<Timestamp> {
     let suspended: &Condition = condition::find(&job.status, condition::SUSPENDED)?;
     suspended.last_transition_time.filter(|_| suspended.status == condition::FALSE)
+}
+
+/// When DNS has forgotten the workers of before the last suspension; nothing for a job that did not run before it.
+fn forgotten(job: &ValidJob) -> Option<Timestamp> {
+    resumed(job)?;
+    let since = |kind: &str, status: &str| {
+        let condition = condition::find(&job.status, kind).filter(|condition| condition.status == status);
+        condition.and_then(|condition| condition.last_transition_time)
+    };
+    // A job that was created suspended is not running since its creation.
+    let stopped = since(condition::RUNNING, condition::FALSE)?;
+    let ran = since(condition::CREATED, condition::TRUE) != Some(stopped);
+    ran.then(|| stopped.checked_add(DNS_CACHE).unwrap_or(Timestamp::MAX))
 }
 
 fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {

@@ -1,6 +1,6 @@
 //! What the cluster holds of one job: a snapshot out of the watches' compact index. No full objects.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -44,6 +44,8 @@ pub struct Seen {
     pub pod_group: Option<PodGroupSeen>,
     /// Worker and launcher pods: workers by index, then launcher pods by creation.
     pub pods: Vec<PodSeen>,
+    /// Pods whose host name the Service's `EndpointSlice`s hold: DNS answers from these.
+    pub published: HashSet<Uid>,
 }
 
 /// What every object has.
@@ -71,6 +73,15 @@ pub struct ServiceSeen {
     pub extra_selectors: Vec<Box<str>>,
     /// `publishNotReadyAddresses`.
     pub publishes_not_ready: bool,
+}
+
+/// An `EndpointSlice` of the Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceSeen {
+    /// Identity.
+    pub object: ObjectSeen,
+    /// Pods that it gives out by a host name of their own.
+    pub pods: Box<[Uid]>,
 }
 
 /// A ConfigMap, by the digest of its content.

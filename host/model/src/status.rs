@@ -224,7 +224,7 @@ impl Draft<'_> {
         let rest = usize::try_from(missing.count).unwrap_or(usize::MAX).saturating_sub(hosts.len());
         let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
         format!(
-            "the launcher starts after {} s although {} of {} workers are not ready: {}{more}",
+            "the launcher starts after {} s although {} of {} workers are not ready or not in DNS: {}{more}",
             self.job.wishes.start_gate_timeout.as_secs(),
             missing.count,
             self.job.workers(),

@@ -216,6 +216,7 @@ fn start_watches(
     tasks.spawn("watch MPIJobs", w().jobs(client.clone(), channel()));
     tasks.spawn("watch Pods", w().pods(client.clone(), channel()));
     tasks.spawn("watch Services", w().services(client.clone(), channel()));
+    tasks.spawn("watch EndpointSlices", w().slices(client.clone(), channel()));
     tasks.spawn("watch ConfigMaps", w().configs(client.clone(), channel()));
     tasks.spawn("watch Secrets", w().secrets(client.clone(), channel()));
     tasks.spawn("watch Jobs", w().launchers(client.clone(), channel()));

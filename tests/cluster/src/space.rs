@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -46,13 +46,11 @@ impl Space {
     /// Makes a namespace whose name starts with `theme`.
     pub async fn new(theme: &str) -> Result<Self> {
         let client = Client::try_default().await.context("connecting; KUBECONFIG must name a cluster")?;
-        let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
-        let name = format!("{theme}-{:06x}", nanoseconds / 1000 % (1 << 24));
-        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        // The API server makes the name up and tries again if there is one such: tests start at the same moment.
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "generateName": format!("{theme}-") } });
         let api: Api<Object> = Api::all_with(client.clone(), &Kind::Namespace.resource());
-        api.create(&PostParams::default(), &serde_json::from_value(namespace)?)
-            .await
-            .context("creating namespace")?;
+        let namespace = api.create(&PostParams::default(), &serde_json::from_value(namespace)?).await;
+        let name = namespace.context("creating namespace")?.name_any();
         Ok(Self { client, name })
     }
 

@@ -2,7 +2,7 @@
 //! operator, and by hand what kubelet, Job controller and garbage collector would do.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     time::Duration,
 };
 
@@ -38,6 +38,8 @@ pub struct Cluster {
     /// How often each object was created and deleted.
     pub created: BTreeMap<ObjectName, usize>,
     pub deleted: BTreeMap<ObjectName, usize>,
+    /// Workers that DNS does not know yet.
+    pub unpublished: BTreeSet<ObjectName>,
     version: u64,
     /// What the watches showed at each pass.
     past: Vec<Seen>,
@@ -69,6 +71,7 @@ impl Cluster {
             refuses: BTreeMap::new(),
             created: BTreeMap::new(),
             deleted: BTreeMap::new(),
+            unpublished: BTreeSet::new(),
             version: 1,
             past: vec![],
             writes_left: None,
@@ -90,8 +93,15 @@ impl Cluster {
             secret: named(Kind::Secret, job.names.secret()).map(observe::identity),
             launcher: named(Kind::Job, job.names.launcher()).map(observe::launcher),
             pod_group: group(Kind::VolcanoPodGroup).or(group(Kind::SchedulerPluginsPodGroup)),
+            published: self.published(),
             pods,
         }
+    }
+
+    fn published(&self) -> HashSet<Uid> {
+        let pods = self.objects.iter().filter(|(name, _)| name.kind == Kind::Pod);
+        let known = pods.filter(|(name, _)| !self.unpublished.contains(name));
+        known.map(|(_, pod)| observe::identity(pod).uid).collect()
     }
 
     /// One pass of the operator, as `reconcile` makes it.

@@ -53,6 +53,61 @@ fn it_stays_closed_until_every_worker_is_ready() {
 }
 
 #[test]
+fn it_stays_closed_until_dns_knows_every_worker() {
+    let mut cluster = waiting(&[]);
+    cluster.unpublished.insert(pod_name("pi-worker-1"));
+    cluster.ready();
+    let waiting_for = Missing { sample: vec![1], count: 1 };
+    assert!(matches!(cluster.gate(), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for));
+
+    cluster.unpublished.clear();
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+/// A running job that is suspended and resumed five seconds later.
+#[test]
+fn after_a_short_suspension_it_waits_until_dns_has_forgotten_the_old_workers() {
+    let mut cluster = waiting(&[]);
+    cluster.advance(Duration::from_mins(1));
+    cluster.ready();
+    cluster.settle();
+    cluster.run_launcher("pi-launcher-a");
+    cluster.settle();
+    let stopped = cluster.now + Duration::from_mins(1);
+    cluster.advance(Duration::from_mins(1));
+    suspend(&mut cluster.raw, true);
+    cluster.settle();
+    cluster.stop_launcher();
+    cluster.reap();
+    cluster.advance(Duration::from_secs(5));
+    suspend(&mut cluster.raw, false);
+    cluster.settle();
+    cluster.launch("pi-launcher-a");
+    cluster.ready();
+
+    let until = stopped + Duration::from_secs(30);
+    assert_eq!(cluster.gate(), Gate::Closed { waiting_for: Missing::default(), until });
+    assert_eq!(cluster.pass().tale.wake, Some(Duration::from_secs(25)));
+    cluster.advance(Duration::from_secs(25));
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+#[test]
+fn a_job_that_was_created_suspended_has_nothing_to_forget() {
+    let mut job = raw(3);
+    suspend(&mut job, true);
+    let mut cluster = Cluster::new(job);
+    cluster.settle();
+    cluster.advance(Duration::from_secs(5));
+    suspend(&mut cluster.raw, false);
+    cluster.settle();
+    cluster.launch("pi-launcher-a");
+    cluster.ready();
+
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+#[test]
 fn terminating_and_foreign_workers_are_not_ready() {
     let mut cluster = waiting(&[]);
     cluster.ready();
@@ -131,7 +186,7 @@ fn it_opens_after_its_time_and_names_the_missing_hosts() {
     assert!(matches!(pass.steps.as_slice(), [Step::OpenGate { position: 0, .. }]));
     assert_eq!(
         pass.tale.events[0].message,
-        "the launcher starts after 90 s although 2 of 3 workers are not ready: pi-worker-0, pi-worker-2"
+        "the launcher starts after 90 s although 2 of 3 workers are not ready or not in DNS: pi-worker-0, pi-worker-2"
     );
     cluster.settle();
     assert_eq!(cluster.told().iter().filter(|reason| **reason == "StartGateTimedOut").count(), 1);

@@ -10,7 +10,10 @@ use coxswain_model::{
     api::MpiJob,
     desired::pod_group::Priorities,
     job::ValidJob,
-    seen::{ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, Seen, ServiceSeen, Uid, Version},
+    seen::{
+        ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, Seen, ServiceSeen, SliceSeen, Uid,
+        Version,
+    },
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tokio::time::Instant;
@@ -29,6 +32,8 @@ pub struct Index {
     pub pods: Table<PodSeen>,
     /// Headless Services.
     pub services: Table<Named<ServiceSeen>>,
+    /// The Services' `EndpointSlice`s.
+    pub slices: Table<Named<SliceSeen>>,
     /// Both ConfigMaps of each job.
     pub configs: Table<Named<ConfigSeen>>,
     /// Key pairs.
@@ -60,12 +65,14 @@ impl Index {
             launcher: named(self.launchers.of(key), &names.launcher()),
             pod_group: named(self.groups.of(key), names.job()),
             pods,
+            published: self.slices.of(key).iter().flat_map(|slice| slice.seen.pods.iter().cloned()).collect(),
         }
     }
 
     /// Drops what the watches have not confirmed in time. Returns the jobs that have to look again.
     pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
-        let Self { jobs, pods, services, configs, secrets, launchers, groups, priorities: _ } = self;
+        let Self { jobs, pods, services, slices: _, configs, secrets, launchers, groups, priorities: _ } =
+            self;
         let mut keys = jobs.expire(now);
         keys.append(&mut pods.expire(now));
         keys.append(&mut services.expire(now));
@@ -238,7 +245,7 @@ macro_rules! holds_object {
         }
     )*};
 }
-holds_object!(ServiceSeen, ConfigSeen, LauncherSeen, PodGroupSeen);
+holds_object!(ServiceSeen, SliceSeen, ConfigSeen, LauncherSeen, PodGroupSeen);
 
 impl<T: HoldsObject> Row for Named<T> {
     fn uid(&self) -> &Uid {

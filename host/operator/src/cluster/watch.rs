@@ -26,7 +26,7 @@ use super::{
     table::{Row, Table},
     wire::{
         ConfigWire, CoschedulingGroupWire, JobWire, LauncherWire, PodWire, SecretWire, ServiceWire,
-        VolcanoGroupWire, Wire,
+        SliceWire, VolcanoGroupWire, Wire,
     },
 };
 use crate::{metrics::Metrics, queue::Cause};
@@ -80,6 +80,11 @@ impl Watches {
     /// Services of jobs.
     pub async fn services(self, client: Client, synced: Synced) {
         self.run::<ServiceWire>(client, ours("Service", |index| &mut index.services), synced).await;
+    }
+
+    /// `EndpointSlice`s of the Services.
+    pub async fn slices(self, client: Client, synced: Synced) {
+        self.run::<SliceWire>(client, ours("EndpointSlice", |index| &mut index.slices), synced).await;
     }
 
     /// ConfigMaps of jobs.

@@ -7,7 +7,7 @@ use coxswain_model::{
     api::{MpiJob, wire},
     seen::{
         ConfigSeen, LauncherEnd, LauncherSeen, ObjectSeen, PodFailure, PodGroupSeen, PodPhase, PodSeen, Role,
-        ServiceSeen, Uid, Version,
+        ServiceSeen, SliceSeen, Uid, Version,
     },
     step::Kind,
 };
@@ -130,6 +130,38 @@ wire_kind!(ServiceWire, "", "v1", "Service", "services", metadata only: false);
 struct ServiceWireSpec {
     selector: Option<BTreeMap<String, String>>,
     publish_not_ready_addresses: bool,
+}
+
+/// `EndpointSlice` of a Service. It has the Service's labels.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SliceWire {
+    metadata: ObjectMeta,
+    endpoints: Option<Vec<Endpoint>>,
+}
+wire_kind!(
+    SliceWire, "discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", metadata only: false
+);
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Endpoint {
+    addresses: Vec<String>,
+    conditions: EndpointConditions,
+    hostname: Option<String>,
+    target_ref: Option<Target>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct EndpointConditions {
+    ready: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Target {
+    uid: String,
 }
 
 /// `ConfigMap`, metadata alone.
@@ -278,6 +310,24 @@ impl Wire for ServiceWire {
             extra_selectors: extra.map(|key| key.as_str().into()).collect(),
             publishes_not_ready: self.spec.publish_not_ready_addresses,
         };
+        Some((job, Named::new(&self.metadata, seen)))
+    }
+}
+
+impl Wire for SliceWire {
+    type Row = Named<SliceSeen>;
+
+    fn row(self) -> Option<(JobKey, Self::Row)> {
+        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        // As CoreDNS reads them: an endpoint without a word on readiness is ready.
+        let is_published = |endpoint: &Endpoint| {
+            endpoint.conditions.ready != Some(false)
+                && !endpoint.addresses.is_empty()
+                && endpoint.hostname.as_deref().is_some_and(|name| !name.is_empty())
+        };
+        let endpoints = self.endpoints.into_iter().flatten().filter(is_published);
+        let pods = endpoints.filter_map(|endpoint| Some(Uid::from(endpoint.target_ref?.uid.as_str())));
+        let seen = SliceSeen { object: object(&self.metadata), pods: pods.collect() };
         Some((job, Named::new(&self.metadata, seen)))
     }
 }

@@ -129,3 +129,38 @@ fn a_pod_group_is_found_by_its_controller() {
     assert_eq!((job, ours.seen.resources), (JobKey::new("team-a", "pi"), vec![Box::from("cpu")]));
     assert!(group("Job").is_none());
 }
+
+#[test]
+fn a_slice_publishes_the_pods_that_dns_answers_for() {
+    let endpoint = |uid: &str, hostname: Option<&str>, ready: Option<bool>| {
+        json!({
+            "addresses": ["10.0.0.1"],
+            "conditions": {"ready": ready},
+            "hostname": hostname,
+            "targetRef": {"kind": "Pod", "uid": uid},
+        })
+    };
+    let mut without_address = endpoint("no-address", Some("pi-worker-4"), Some(true));
+    without_address["addresses"] = json!([]);
+    let slice = json!({
+        "metadata": {"name": "pi-x7f2k", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
+        "addressType": "IPv4",
+        "endpoints": [
+            endpoint("ready", Some("pi-worker-0"), Some(true)),
+            endpoint("silent", Some("pi-worker-1"), None),
+            endpoint("not-ready", Some("pi-worker-2"), Some(false)),
+            endpoint("launcher", None, Some(true)),
+            without_address,
+        ],
+    });
+
+    let (job, slice) = row::<SliceWire>(slice).unwrap();
+
+    assert_eq!(job, JobKey::new("team-a", "pi"));
+    assert_eq!(*slice.seen.pods, [Uid::from("ready"), Uid::from("silent")]);
+    let empty = json!({
+        "metadata": {"name": "pi-x", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
+        "endpoints": null,
+    });
+    assert!(row::<SliceWire>(empty).unwrap().1.seen.pods.is_empty());
+}

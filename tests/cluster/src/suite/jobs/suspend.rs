@@ -10,9 +10,6 @@ use crate::{
 use anyhow::Result;
 use serde_json::json;
 
-/// How long `CoreDNS` remembers an address.
-const DNS_CACHE: Duration = Duration::from_secs(31);
-
 async fn suspend(space: &Space, suspended: bool) -> Result<()> {
     space.patch(Kind::MpiJob, "pi", json!({ "spec": { "runPolicy": { "suspend": suspended } } })).await
 }
@@ -48,8 +45,7 @@ async fn a_job_that_is_suspended_while_it_runs_goes_on_after_it_is_resumed() -> 
     space.condition("pi", "Suspended", "True").await?;
     space.condition("pi", "Running", "False").await?;
     space.pods_until("pi", LIMIT, "no pod is left", |pods| pods.is_empty().then_some(())).await?;
-    // DNS remembers the addresses of the workers that are gone; a launcher would knock there for a minute.
-    tokio::time::sleep(DNS_CACHE).await;
+    // At once: DNS still gives out the addresses of the workers that are gone.
     suspend(&space, false).await?;
 
     space.succeeds("pi").await?;
