@@ -31,8 +31,9 @@ const SETTINGS: &[Declared] = &[
     Declared {
         key: INTERFACE,
         kind: Kind::Text,
-        default: "",
-        summary: "interface of the launcher that workers call back to; empty: they call its host name",
+        default: "eth0",
+        summary: "interface of the launcher that workers call back to, unless it is on the node's network; empty: they \
+                  call its host name, which DNS may not know yet",
     },
     Declared {
         key: DISCOVER_SLOTS,
@@ -98,13 +99,15 @@ impl launcher::Guest for Mpich {
 fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
     let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
     let interface = settings.text(INTERFACE);
+    // On the node's network the interface is called whatever the node calls it.
+    let names_interface = !interface.is_empty() && !driver.host_network;
     Env::of(&driver.name)
         .force("HYDRA_HOST_FILE", hostfile::path(job))
         .force("HYDRA_LAUNCH_EXTRA_ARGS", ssh_args.as_str())
         .fallback("HYDRA_LAUNCHER_EXTRA_ARGS", ssh_args)
         // A SLURM_* variable that leaks in would choose another one.
         .fallback("HYDRA_LAUNCHER", "ssh")
-        .when(!interface.is_empty(), |env| env.fallback("HYDRA_IFACE", interface))
+        .when(names_interface, |env| env.fallback("HYDRA_IFACE", interface))
         .into_edits()
 }
 

@@ -216,13 +216,17 @@ impl Space {
     /// Fails unless the job printed pi and each of its ranks ran on a worker of its own. A job whose ranks all stay
     /// in the launcher's pod succeeds like any other.
     pub async fn ran_on_workers(&self, job: &str, count: usize) -> Result<()> {
+        self.ran_on(job, (0..count).map(|index| format!("{job}-worker-{index}")).collect()).await
+    }
+
+    /// Fails unless the output has pi and each of the hosts executed one rank, and no other.
+    pub async fn ran_on(&self, job: &str, expected: BTreeSet<String>) -> Result<()> {
         let output = self.output(job).await?;
         ensure!(output.contains("pi is approximately 3.14159"), "{job} did not print pi:\n{output}");
         let hosts: Vec<&str> = output.lines().filter_map(|line| Some(line.split_once(" on ")?.1)).collect();
-        let expected: BTreeSet<String> = (0..count).map(|index| format!("{job}-worker-{index}")).collect();
         let seen: BTreeSet<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
         ensure!(
-            hosts.len() == count && seen == expected,
+            hosts.len() == expected.len() && seen == expected,
             "{job}: a rank on each of {expected:?}, not on {hosts:?}"
         );
         Ok(())

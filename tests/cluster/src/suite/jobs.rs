@@ -2,6 +2,7 @@
 
 mod cleanup;
 mod gate;
+mod launcher_as_worker;
 mod refused;
 mod scale;
 mod suspend;

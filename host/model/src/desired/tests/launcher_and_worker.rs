@@ -125,7 +125,9 @@ fn defaults() {
 fn launcher_as_worker() {
     let (launcher, worker) = render(foo(true), 0, 1);
 
-    assert_eq!(template(&launcher)["spec"], foo_launcher(false));
+    let mut spec = foo_launcher(false);
+    spec["hostAliases"] = json!([{"ip": "127.0.0.1", "hostnames": ["foo-launcher.foo.bar.svc"]}]);
+    assert_eq!(template(&launcher)["spec"], spec);
     assert_eq!(template(&launcher)["metadata"]["labels"], labels("foo", "launcher", Some("0")));
     assert_eq!(worker["spec"], foo_worker());
     assert_eq!(worker["metadata"]["labels"], labels("foo", "worker", Some("1")));
