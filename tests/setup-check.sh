@@ -1,5 +1,6 @@
 #!/bin/bash
-# Tries the project on a bare Debian 12: a fresh root of the smallest set of packages, a clone of what is committed, and a
+# Tries the project on a bare Debian 12: a fresh root of the smallest set of packages with git and make, a clone of what is
+# committed, and a
 # command in there.
 #
 #   tests/setup-check.sh                 make test
@@ -40,7 +41,8 @@ make_root() {
     security=$(mirrors /debian-security http://deb.debian.org/debian-security)
     say "making a bare Debian ($suite) from $mirror"
     # Its output is of interest only if it fails.
-    debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { tail "$root.log" >&2; exit 1; }
+    # Whoever has a clone and this README has these two.
+    debootstrap --variant=minbase --include=git,make "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { tail "$root.log" >&2; exit 1; }
     rm "$root.log"
     cat >"$root/etc/apt/sources.list" <<LIST
 deb $mirror $suite main
