@@ -1,7 +1,6 @@
 #!/bin/bash
 # Tries the project on a bare Debian 12: a fresh root of the smallest set of packages with git and make, a clone of what is
-# committed, and a
-# command in there.
+# committed, and a command in there.
 #
 #   tests/setup-check.sh                 make test
 #   tests/setup-check.sh --toolchains    tests/setup.sh, then a crate with a dependency, a wasm build and Go; 5 minutes
