@@ -45,6 +45,26 @@ func TestPodResolvesNamesAndReachesTheAPIServerWithItsToken(t *testing.T) {
 	bed.downLeavesNothing()
 }
 
+func TestFakeNodesReportPodsReadyUnlessTheyAreHeld(t *testing.T) {
+	bed := newBed(t, "it-fake")
+	bed.must("up", "fake-nodes")
+	bed.must("kubelet", "hold")
+	bed.must("kubectl", "run", "fake", "--image", "nowhere/none:1", "--labels", "training.kubeflow.org/job-role=launcher")
+	phase := func() string { return bed.must("kubectl", "get", "pod", "fake", "-o", "jsonpath={.status.phase}") }
+	if held := phase(); held != "Pending" {
+		t.Errorf("a held pod is %s", held)
+	}
+	bed.must("kubelet", "release")
+	bed.must("kubectl", "wait", "--for", "condition=Ready", "pod/fake", "--timeout", podLimit.String())
+	bed.must("kubelet", "end", "default")
+	waitFor(t, "the launcher to end", func() bool { return phase() == "Succeeded" })
+	if state := bed.must("kubelet", "state", "default"); !strings.Contains(state, `"ended":1`) {
+		t.Errorf("the kubelet says %s", state)
+	}
+	bed.must("kubectl", "delete", "pod", "fake", "--timeout", podLimit.String())
+	bed.downLeavesNothing()
+}
+
 func TestTwoBedsDoNotTouchEachOther(t *testing.T) {
 	one, two := newBed(t, "it-one"), newBed(t, "it-two")
 	one.must("up")

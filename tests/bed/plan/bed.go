@@ -19,6 +19,9 @@ const (
 	ControlPlane Mode = "control-plane"
 	// Node adds a node that runs pods.
 	Node Mode = "node"
+	// FakeNodes has nodes that are objects only, and a fake kubelet in place of the scheduler: thousands of pods that
+	// are Running and Ready, and not one process.
+	FakeNodes Mode = "fake-nodes"
 )
 
 // Addresses, the same in every bed: each has a network namespace of its own.
@@ -30,6 +33,7 @@ const (
 	DNSAddress     = "10.96.0.10" // of the Service kube-dns, where other clusters have it
 	PodRange       = "10.244.0.0/16"
 	Server         = "https://" + NodeAddress + ":6443"
+	FakeKubelet    = "127.0.0.1:10270" // where a fake kubelet takes orders
 )
 
 // Bed is what a bed is made from; it is all that its first process is told.

@@ -52,7 +52,7 @@ func TestBedsOfOneNameInTwoFoldersHaveTwoCgroups(t *testing.T) {
 }
 
 func TestEveryStepWaitsOnlyForStepsThatCanBeDone(t *testing.T) {
-	for _, mode := range []Mode{ControlPlane, Node} {
+	for _, mode := range []Mode{ControlPlane, Node, FakeNodes} {
 		components := bed(mode).Components()
 		done := map[string]bool{}
 		for range components {
@@ -77,7 +77,7 @@ func TestEveryStepWaitsOnlyForStepsThatCanBeDone(t *testing.T) {
 }
 
 func TestEveryFileThatAProgramIsStartedWithIsPlanned(t *testing.T) {
-	for _, mode := range []Mode{ControlPlane, Node} {
+	for _, mode := range []Mode{ControlPlane, Node, FakeNodes} {
 		bed := bed(mode)
 		planned := files(t, bed)
 		for _, component := range bed.Components() {

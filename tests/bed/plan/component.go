@@ -33,8 +33,14 @@ const stepLimit = 3 * time.Minute
 // Components lists the steps of starting the bed.
 func (bed Bed) Components() []Component {
 	steps := bed.controlPlane()
-	if bed.Mode == Node {
+	switch bed.Mode {
+	case Node:
+		steps = append(steps, bed.scheduler())
 		steps = append(steps, bed.node()...)
+	case FakeNodes:
+		steps = append(steps, bed.fakeKubelet())
+	case ControlPlane:
+		steps = append(steps, bed.scheduler())
 	}
 	for i := range steps {
 		steps[i].Limit = stepLimit
@@ -71,14 +77,30 @@ func (bed Bed) controlPlane() []Component {
 				{URL: Server + "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"},
 			},
 		},
-		{
-			Name:  "kube-scheduler",
-			Shown: "scheduler runs",
-			After: []string{"kube-apiserver"},
-			Argv: bed.run("kube-scheduler", "--config", bed.config("scheduler"), "--bind-address", "127.0.0.1",
-				"--authentication-kubeconfig", bed.identity("scheduler"), "--authorization-kubeconfig", bed.identity("scheduler")),
-			Ready: []Probe{{URL: "https://127.0.0.1:10259/healthz"}},
-		},
+	}
+}
+
+func (bed Bed) scheduler() Component {
+	return Component{
+		Name:  "kube-scheduler",
+		Shown: "scheduler runs",
+		After: []string{"kube-apiserver"},
+		Argv: bed.run("kube-scheduler", "--config", bed.config("scheduler"), "--bind-address", "127.0.0.1",
+			"--authentication-kubeconfig", bed.identity("scheduler"), "--authorization-kubeconfig", bed.identity("scheduler")),
+		Ready: []Probe{{URL: "https://127.0.0.1:10259/healthz"}},
+	}
+}
+
+// FakeKubeletCommand runs the fake kubelet in the state folder that follows it.
+const FakeKubeletCommand = "fake-kubelet"
+
+func (bed Bed) fakeKubelet() Component {
+	return Component{
+		Name:  FakeKubeletCommand,
+		Shown: "fake kubelet serves",
+		After: []string{"kube-apiserver"},
+		Argv:  []string{bed.Program("bed"), FakeKubeletCommand, bed.Dir},
+		Ready: []Probe{{URL: "http://" + FakeKubelet + "/state"}},
 	}
 }
 
@@ -117,10 +139,15 @@ func (bed Bed) apiServer() []string {
 
 func (bed Bed) controllerManager() []string {
 	identity := bed.identity("controller-manager")
+	controllers := "*"
+	if bed.Mode == FakeNodes {
+		controllers = "*,-node-lifecycle-controller" // which waits for heartbeats
+	}
 	return bed.run("kube-controller-manager",
 		"--kubeconfig", identity, "--authentication-kubeconfig", identity, "--authorization-kubeconfig", identity,
 		"--bind-address", "127.0.0.1",
 		"--leader-elect=false",
+		"--controllers", controllers,
 		"--use-service-account-credentials",
 		"--service-account-private-key-file", bed.Path("pki", "sa.key"),
 		"--root-ca-file", bed.Path("pki", "ca.crt"),

@@ -46,7 +46,7 @@ func (bed Bed) Files(now time.Time) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	users := clients[ControlPlane]
+	users := clients[ControlPlane] // whom a bed without a scheduler has too
 	if bed.Mode == Node {
 		users = append(users[:len(users):len(users)], clients[Node]...)
 	}

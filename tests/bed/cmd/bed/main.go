@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+
+	"coxswain.dev/bed/plan"
 )
 
 const usage = `bed: a Kubernetes on one machine, in namespaces of its own (needs root)
@@ -14,6 +16,10 @@ usage: bed [--name NAME] [--dir FOLDER] COMMAND
 
   up [--audit]                  start a cluster with one node that runs pods; returns when it is ready
   up control-plane [--audit]    start the API server and its controllers only
+  up fake-nodes [--audit]       the same with nodes that are objects only: pods are Running and Ready, and run nothing
+  kubelet state [NAMESPACE]     how many pods the fake nodes have; the following are for them too
+  kubelet hold | release        no pod starts, until released
+  kubelet end NAMESPACE         the launchers of MPI jobs there end with success
   status                        what runs, since when; exit code 1 unless everything does
   exec COMMAND [ARGUMENT...]    run a command inside, with KUBECONFIG set and kubectl on the path
   kubectl ARGUMENT...           the same as: exec kubectl ARGUMENT...
@@ -39,12 +45,16 @@ var commands = map[string]func(which selection, arguments []string) error{
 	"exec":       runExec,
 	"image":      runImage,
 	"kubectl":    runKubectl,
+	"kubelet":    runKubelet,
 	"load":       runLoad,
 	"status":     runStatus,
 	"up":         runUp,
 	firstCommand: runFirst,
 	askCommand:   runAsk,
 	tieCommand:   runTie,
+	orderCommand: runOrder,
+
+	plan.FakeKubeletCommand: runFakeKubelet,
 }
 
 func main() {

@@ -38,7 +38,7 @@ func preflight(bed *plan.Bed) error {
 			return fmt.Errorf("up: no program %s: build the bed first (tests/bed/build.sh)", bed.Program(program))
 		}
 	}
-	if bed.Mode == plan.ControlPlane {
+	if bed.Mode != plan.Node {
 		return nil
 	}
 	var missing, packages []string

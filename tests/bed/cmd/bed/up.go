@@ -27,10 +27,10 @@ func runUp(which selection, arguments []string) error {
 	}
 	bed.Audit, bed.Mode = audit, plan.Node
 	switch {
-	case len(rest) == 1 && rest[0] == string(plan.ControlPlane):
-		bed.Mode = plan.ControlPlane
+	case len(rest) == 1 && (rest[0] == string(plan.ControlPlane) || rest[0] == string(plan.FakeNodes)):
+		bed.Mode = plan.Mode(rest[0])
 	case len(rest) > 0:
-		return fmt.Errorf("up: %q: either nothing or %q", rest, plan.ControlPlane)
+		return fmt.Errorf("up: %q: nothing, %q or %q", rest, plan.ControlPlane, plan.FakeNodes)
 	}
 	if err := preflight(&bed); err != nil {
 		return err
