@@ -42,6 +42,11 @@ images: bed operator plugins ## Build the images of the demo, without a registry
 	@tests/images/build openmpi4
 	@tests/images/build operator $(OPERATOR) target/plugins
 
+.PHONY: images-test
+images-test: bed operator plugins ## Build the images of the tests: the demo's, and the other implementations of MPI
+	@tests/images/build openmpi4 openmpi5 mpich intel
+	@tests/images/build operator $(OPERATOR) target/plugins
+
 # --- what runs ----------------------------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -72,7 +77,7 @@ test-manifests: bed plugins operator ## CRD, overlays and examples against an AP
 	@tests/manifests/run
 
 .PHONY: test-cluster
-test-cluster: images ## Real jobs, gates and swaps on the bed
+test-cluster: images-test ## Real jobs, gates and swaps on the bed
 	@tests/cluster/run
 
 .PHONY: clean

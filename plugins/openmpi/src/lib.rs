@@ -18,6 +18,7 @@ use coxswain_plugin_kit::{
 const SSH_ARGS: &str = "ssh-args";
 const TREE_SPAWN: &str = "tree-spawn";
 const DISCOVER_SLOTS: &str = "discover-hosts-slots";
+const FORWARD_ENV: &str = "forward-env";
 const MPIRUN_ARGS: &str = "mpirun-args";
 
 const SETTINGS: &[Declared] = &[
@@ -38,6 +39,13 @@ const SETTINGS: &[Declared] = &[
         kind: Kind::Flag,
         default: "false",
         summary: "discover_hosts.sh prints host:slots, as Horovod reads it, in place of host",
+    },
+    Declared {
+        key: FORWARD_ENV,
+        kind: Kind::Words,
+        default: "",
+        summary: "variables of the launcher that every rank gets, too, each NAME or NAME=VALUE; not beside -x in a \
+                  command of your own",
     },
     Declared {
         key: MPIRUN_ARGS,
@@ -101,6 +109,7 @@ fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
     let path = hostfile::path(job);
     let slots = groups::default_slots(job).to_string();
     let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
+    let forwarded = settings.words(FORWARD_ENV);
     Env::of(&driver.name)
         .force("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
         .force("OMPI_MCA_orte_default_hostfile", path.as_str())
@@ -116,10 +125,14 @@ fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
             env.fallback("OMPI_MCA_plm_rsh_no_tree_spawn", "1")
                 .fallback("PRTE_MCA_plm_ssh_no_tree_spawn", "1")
         })
+        // One name for both: Open MPI 5 reads it, too. mpirun refuses -x beside it.
+        .when(!job.renders_command && !forwarded.is_empty(), |env| {
+            env.fallback("OMPI_MCA_mca_base_env_list", forwarded.join(";"))
+        })
         .into_edits()
 }
 
-/// `mpirun [-n TOTAL] --hostfile FILE [--allow-run-as-root] [more] PROGRAM…`.
+/// `mpirun [-n TOTAL] --hostfile FILE [--allow-run-as-root] [-x VARIABLE]… [more] PROGRAM…`.
 fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>, Failure> {
     let program = groups::program(driver)?;
     let mut words = vec!["mpirun".to_owned()];
@@ -132,6 +145,7 @@ fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>,
     if matches!(driver.run_as_user, None | Some(0)) {
         words.push("--allow-run-as-root".to_owned());
     }
+    words.extend(settings.words(FORWARD_ENV).into_iter().flat_map(|variable| ["-x".to_owned(), variable]));
     words.extend(settings.words(MPIRUN_ARGS));
     words.extend_from_slice(program);
     Ok(words)

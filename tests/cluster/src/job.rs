@@ -4,8 +4,8 @@ use std::env;
 
 use serde_json::{Value, json};
 
-/// Open MPI 4, sshd and pi; tests/images builds it. `COXSWAIN_PI_IMAGE` names another one.
-const IMAGE: &str = "localhost/coxswain-pi:openmpi4";
+/// An MPI implementation, sshd and pi; tests/images builds them. `COXSWAIN_PI_IMAGE` names others, without the tag.
+const IMAGE: &str = "localhost/coxswain-pi";
 
 /// An MPIJob that is being written.
 #[derive(Clone, Debug)]
@@ -30,6 +30,28 @@ impl Job {
                 },
             },
         }))
+    }
+
+    /// The same with another MPI: the tag of its image and its name in `spec.mpiImplementation`.
+    #[must_use]
+    pub fn with_mpi(self, tag: &str, implementation: &str) -> Self {
+        let image = |role| format!("/spec/mpiReplicaSpecs/{role}/template/spec/containers/0/image");
+        self.set("/spec/mpiImplementation", implementation)
+            .set(&image("Launcher"), pi_image(tag))
+            .set(&image("Worker"), pi_image(tag))
+    }
+
+    /// A variable of the launcher's main container.
+    #[must_use]
+    pub fn launcher_env(mut self, name: &str, value: &str) -> Self {
+        let main = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0";
+        let variable = json!({ "name": name, "value": value });
+        if let Some(Value::Object(container)) = self.0.pointer_mut(main)
+            && let Value::Array(env) = container.entry("env").or_insert_with(|| json!([]))
+        {
+            env.push(variable);
+        }
+        self
     }
 
     /// The job of a manifest, under another name.
@@ -128,10 +150,15 @@ impl Job {
     }
 }
 
+fn pi_image(tag: &str) -> String {
+    let name = env::var("COXSWAIN_PI_IMAGE");
+    format!("{}:{tag}", name.as_deref().unwrap_or(IMAGE))
+}
+
 fn container(command: &[&str]) -> Value {
     json!({
         "name": "main",
-        "image": env::var("COXSWAIN_PI_IMAGE").unwrap_or_else(|_| IMAGE.to_owned()),
+        "image": pi_image("openmpi4"),
         "securityContext": { "runAsUser": 1000 },
         "command": command,
         "resources": { "requests": { "cpu": "20m", "memory": "32Mi" } },

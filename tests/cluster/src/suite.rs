@@ -6,11 +6,13 @@
 //! | `late` | from the start, beside all others: it takes three minutes |
 //! | `demo` | alone, one job after another, so that its times mean something |
 //! | `jobs` | in parallel, each test in a namespace of its own |
+//! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
 //! | `record` | last: what the API server's audit log says about all of it |
 
 mod demo;
 mod jobs;
 mod late;
+mod mpi;
 mod operator;
 mod record;
