@@ -50,6 +50,16 @@ pub struct Desired {
 
 pub use self::worker::WorkerStamp;
 
+/// What is kept up of a job that the MPI Operator started: lost workers come back and elastic ones are added, in the
+/// form that it gave them, and the host list follows. All else keeps what it has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upkeep {
+    /// ConfigMap with hostfile and script; none where no plugin can render it.
+    pub config: Option<Value>,
+    /// Makes each worker.
+    pub workers: Option<Arc<WorkerStamp>>,
+}
+
 /// Renders everything. `priorities` are the values of the cluster's priority classes, used under gang scheduling
 /// alone.
 pub fn objects(
@@ -67,6 +77,14 @@ pub fn objects(
         pod_group: pod_group::manifest(job, gang, priorities),
         workers: worker::stamp(job, granted, gang).map(Arc::new),
         launcher: launcher::manifest(job, granted, pin, gang),
+    }
+}
+
+/// What is kept up of a job without a pin; `granted` is what the plugin that serves now would render for it.
+pub fn upkeep(job: &ValidJob, granted: Option<&Granted>, gang: &Gang) -> Upkeep {
+    Upkeep {
+        config: granted.map(|granted| config_map::unpinned(job, granted)),
+        workers: worker::stamp(job, &Granted::default(), gang).map(Arc::new),
     }
 }
 

@@ -11,7 +11,7 @@ mod workers;
 
 pub use self::ownership::foreign;
 use crate::{
-    desired::Desired,
+    desired::{Desired, Upkeep},
     gate::Gate,
     job::{LauncherCreation, ValidJob},
     phase::Phase,
@@ -19,14 +19,37 @@ use crate::{
     step::Step,
 };
 
-/// What to do for a job in `phase`. Without `desired` (no plugin, no pin, plan refused) and beside foreign
+/// What should exist of a job, as far as that can be said.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// It cannot: no plugin, no pin, plan refused.
+    Nothing,
+    /// It was started by the MPI Operator.
+    Upkeep(&'a Upkeep),
+    /// All of it.
+    Everything(&'a Desired),
+}
+
+impl<'a> From<Option<&'a Desired>> for Wanted<'a> {
+    fn from(desired: Option<&'a Desired>) -> Self {
+        desired.map_or(Self::Nothing, Self::Everything)
+    }
+}
+
+/// What to do for a job in `phase`. Where nothing can be said of what should exist and beside foreign
 /// objects nothing is created and no content is changed; suspending, cleaning up, scaling down and opening the
 /// gate go on.
-pub fn steps(job: &ValidJob, seen: &Seen, phase: Phase, gate: &Gate, desired: Option<&Desired>) -> Vec<Step> {
-    let desired = desired.filter(|_| foreign(job, seen, phase).is_empty());
+pub fn steps<'a>(
+    job: &ValidJob,
+    seen: &Seen,
+    phase: Phase,
+    gate: &Gate,
+    wanted: impl Into<Wanted<'a>>,
+) -> Vec<Step> {
+    let wanted = if foreign(job, seen, phase).is_empty() { wanted.into() } else { Wanted::Nothing };
     let mut steps = match phase {
-        Phase::Active => active(job, seen, gate, desired),
-        Phase::Suspended => suspended(job, seen, desired),
+        Phase::Active => active(job, seen, gate, wanted),
+        Phase::Suspended => suspended(job, seen, wanted),
         // Cleaning follows once the status says how it ended, as in the MPI Operator.
         Phase::Ended => Vec::new(),
         Phase::Evicted { .. } => launcher::suspend(job, seen).into_iter().collect(),
@@ -38,16 +61,20 @@ pub fn steps(job: &ValidJob, seen: &Seen, phase: Phase, gate: &Gate, desired: Op
     steps
 }
 
-fn active(job: &ValidJob, seen: &Seen, gate: &Gate, desired: Option<&Desired>) -> Vec<Step> {
+fn active(job: &ValidJob, seen: &Seen, gate: &Gate, wanted: Wanted<'_>) -> Vec<Step> {
     let mut steps = workers::scale_down(job, seen);
-    if let Some(desired) = desired {
+    if let Wanted::Upkeep(upkeep) = wanted {
+        steps.extend(upkeep.config.as_ref().and_then(|config| foundations::config(job, seen, config)));
+        steps.extend(workers::create(job, seen, upkeep.workers.as_ref()));
+    }
+    if let Wanted::Everything(desired) = wanted {
         steps.extend(foundations::steps(job, seen, desired));
         steps.extend(foundations::pod_group(job, seen, desired));
         steps.extend(launcher::replace(job, seen, desired));
         steps.extend(launcher::resume(job, seen, desired));
         // A pod that is created while the name of something that it mounts is still taken would hang on it.
         if !foundations::are_leaving(seen) {
-            steps.extend(workers::create(job, seen, desired));
+            steps.extend(workers::create(job, seen, desired.workers.as_ref()));
             steps.extend(launcher::create(job, seen, desired));
         }
     }
@@ -56,10 +83,10 @@ fn active(job: &ValidJob, seen: &Seen, gate: &Gate, desired: Option<&Desired>) -
 }
 
 /// Under `WaitForWorkersReady` the launcher Job is not made while there are no workers to be ready.
-fn suspended(job: &ValidJob, seen: &Seen, desired: Option<&Desired>) -> Vec<Step> {
+fn suspended(job: &ValidJob, seen: &Seen, wanted: Wanted<'_>) -> Vec<Step> {
     let mut steps = workers::clean_up(job, seen);
     steps.extend(launcher::suspend(job, seen));
-    if let Some(desired) = desired {
+    if let Wanted::Everything(desired) = wanted {
         steps.extend(foundations::steps(job, seen, desired));
         steps.extend(launcher::replace(job, seen, desired));
         if job.launcher_creation == LauncherCreation::AtStartup && !foundations::are_leaving(seen) {

@@ -127,6 +127,9 @@ impl Pin {
     }
 }
 
+/// In the place of the pin, on the ConfigMap of a job that the MPI Operator started.
+pub const ADOPTED: &str = "adopted";
+
 /// Whether a job has a pin, by what is seen of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -134,7 +137,7 @@ pub enum Standing {
     Fresh,
     /// Rendered by this until it ends.
     Pinned(Pin),
-    /// Started by another operator (the MPI Operator, before the switch): its objects keep what they have.
+    /// Started by another operator (the MPI Operator, before the switch): kept up, not rendered.
     Adopted,
     /// It had a pin and has none that can be trusted: nothing is rendered anew. Says what was found.
     Lost(String),
@@ -147,6 +150,8 @@ impl Standing {
         let config = seen.config.as_ref().filter(|config| ours(&config.object));
         let launcher = seen.launcher.as_ref().filter(|launcher| ours(&launcher.object));
         let on_config = config.and_then(|config| config.pin.as_deref());
+        let adopted = on_config == Some(ADOPTED) && launcher.is_some();
+        let on_config = on_config.filter(|_| !adopted);
         let on_launcher = launcher.and_then(|launcher| launcher.pin.as_deref());
         match (on_config, on_launcher) {
             (Some(one), Some(other)) if one != other => Self::Lost(format!(
@@ -160,10 +165,9 @@ impl Standing {
             ),
             // Suspended, nothing of it runs: it gets a pin, and `diff` makes its launcher Job anew.
             (None, None) if launcher.is_some_and(|launcher| !launcher.suspended) => Self::Adopted,
-            (None, None) if config.is_some_and(|config| config.content.is_some()) => Self::Lost(format!(
-                "annotation {ANNOTATION_PIN} was removed from ConfigMap {}",
-                job.names.config()
-            )),
+            (None, None) if !adopted && config.is_some_and(|config| config.content.is_some()) => Self::Lost(
+                format!("annotation {ANNOTATION_PIN} was removed from ConfigMap {}", job.names.config()),
+            ),
             (None, None)
                 if config.is_none()
                     && seen.workers().any(|pod| pod.controller.as_ref() == Some(&job.uid)) =>

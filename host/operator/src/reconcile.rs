@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use coxswain_model::{
-    desired::{self, Desired, Gang},
-    diff, gate,
+    desired::{self, Desired, Gang, Upkeep},
+    diff::{self, Wanted},
+    gate,
     job::{ValidJob, Verdict},
     phase::{self, Phase},
     pin::Standing,
@@ -34,10 +35,19 @@ pub struct Context<C> {
     pub cluster_domain: Option<String>,
 }
 
+/// What should exist, as far as that can be said.
+#[derive(Default)]
+enum Objects {
+    #[default]
+    Unknown,
+    Upkeep(Upkeep),
+    All(Box<Desired>),
+}
+
 /// What came of rendering.
 #[derive(Default)]
 struct Rendered {
-    desired: Option<Desired>,
+    objects: Objects,
     trouble: Option<Trouble>,
     /// Text for the event that names the pin, if this pass makes it.
     pinned: Option<String>,
@@ -61,10 +71,10 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
     let phase = phase::of(&job, &seen);
     let (job, rendered) = render(ctx, job, &seen, phase).await?;
     let gate = gate::decide(&job, &seen, Timestamp::now());
-    let steps = diff::steps(&job, &seen, phase, &gate, rendered.desired.as_ref());
+    let steps = diff::steps(&job, &seen, phase, &gate, rendered.objects.wanted());
     let done = ctx.cluster.apply(&job, steps).await;
     let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
-    let Rendered { desired: _, trouble, pinned, notes } = rendered;
+    let Rendered { objects: _, trouble, pinned, notes } = rendered;
     let outcome = Outcome { done, gate, trouble, pinned, notes };
     let tale = status::next(&job, &ctx.cluster.observe(&job), &outcome, Timestamp::now());
     ctx.cluster.record(&raw, &tale).await?;
@@ -92,7 +102,7 @@ async fn render<C: Cluster>(
             Ok(pin) => (pin, true),
             Err(trouble) => return Ok((job, in_trouble(trouble))),
         },
-        Standing::Adopted => return Ok((job, Rendered::default())),
+        Standing::Adopted => return keep_up(ctx, job, seen).await,
         Standing::Lost(why) => return Ok((job, in_trouble(Trouble::PinLost { why }))),
     };
     let job = job.under_domain(pin.cluster_domain.as_deref());
@@ -105,5 +115,33 @@ async fn render<C: Cluster>(
     let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
     let (pinned, notes) =
         if fresh { (Some(ctx.plugins.describe(&pin)), granted.notes) } else { (None, Vec::new()) };
-    Ok((job, Rendered { desired: Some(desired), trouble: None, pinned, notes }))
+    Ok((job, Rendered { objects: Objects::All(Box::new(desired)), trouble: None, pinned, notes }))
+}
+
+/// What is kept up of a job that the MPI Operator started. Where no plugin serves it, its host list stays as it is.
+async fn keep_up<C: Cluster>(
+    ctx: &Context<C>,
+    job: ValidJob,
+    seen: &Seen,
+) -> Result<(ValidJob, Rendered), Failed> {
+    let granted = match ctx.plugins.choose(&job) {
+        Ok(pin) => match ctx.plugins.render(&job, &pin, seen, false).await {
+            Ok(granted) => Some(granted),
+            Err(NoPlan::Trouble(_)) => None,
+            Err(NoPlan::Unavailable(error)) => return Err(Failed::unavailable(error)),
+        },
+        Err(_) => None,
+    };
+    let objects = Objects::Upkeep(desired::upkeep(&job, granted.as_ref(), &ctx.gang));
+    Ok((job, Rendered { objects, ..Rendered::default() }))
+}
+
+impl Objects {
+    fn wanted(&self) -> Wanted<'_> {
+        match self {
+            Self::Unknown => Wanted::Nothing,
+            Self::Upkeep(upkeep) => Wanted::Upkeep(upkeep),
+            Self::All(desired) => Wanted::Everything(desired),
+        }
+    }
 }

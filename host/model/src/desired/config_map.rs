@@ -9,7 +9,7 @@ use super::owned;
 use crate::{
     api::wire,
     job::ValidJob,
-    pin::{Digest, Pin},
+    pin::{ADOPTED, Digest, Pin},
     plan::{File, Place},
     policy::Granted,
 };
@@ -19,10 +19,19 @@ const MODES: (u32, u32) = (0o444, 0o555);
 
 /// Hostfile, script and whatever else belongs beside them. Carries the pin: it exists before the first worker.
 pub fn config(job: &ValidJob, granted: &Granted, pin: &Pin) -> Value {
+    beside_the_hosts(job, granted, &pin.to_annotation())
+}
+
+/// The same of a job that the MPI Operator started, which has no pin.
+pub fn unpinned(job: &ValidJob, granted: &Granted) -> Value {
+    beside_the_hosts(job, granted, ADOPTED)
+}
+
+fn beside_the_hosts(job: &ValidJob, granted: &Granted, pin: &str) -> Value {
     let data = granted.job_files.iter().map(|file| (file.name.as_str(), file.content.as_str())).collect();
     let mut metadata = owned::metadata(job, &job.names.config());
     owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &content(&data));
-    owned::annotate(&mut metadata, wire::ANNOTATION_PIN, &pin.to_annotation());
+    owned::annotate(&mut metadata, wire::ANNOTATION_PIN, pin);
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 

@@ -21,17 +21,23 @@ pub fn steps(job: &ValidJob, seen: &Seen, desired: &Desired) -> Vec<Step> {
     let names = &job.names;
     let mut steps = Vec::new();
     steps.extend(service(job, seen, &desired.service));
-    match held(job, seen.config.as_ref(), |config| &config.object) {
-        Held::Free => steps.push(create(Kind::ConfigMap, names.config(), &desired.config)),
-        Held::Ours(config) => steps.extend(config_patch(names.config(), config, &desired.config)),
-        Held::Taken => {}
-    }
+    steps.extend(config(job, seen, &desired.config));
     if let Held::Free = held(job, seen.secret.as_ref(), |secret| secret) {
         let object = ObjectName { kind: Kind::Secret, name: names.secret() };
         steps.push(Step::CreateSecret { object, manifest: desired.secret.clone() });
     }
     steps.extend(desired.files.as_ref().and_then(|files| self::files(job, seen, files)));
     steps
+}
+
+/// Brings the ConfigMap that follows the pods into being and into shape.
+pub fn config(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
+    let name = job.names.config();
+    match held(job, seen.config.as_ref(), |config| &config.object) {
+        Held::Free => Some(create(Kind::ConfigMap, name, wanted)),
+        Held::Ours(config) => config_patch(name, config, wanted),
+        Held::Taken => None,
+    }
 }
 
 /// Brings the `PodGroup` into being and into shape, if gangs are scheduled.

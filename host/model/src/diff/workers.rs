@@ -1,18 +1,18 @@
 //! Worker pods: created, scaled down, cleaned up.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::ownership::{Held, held};
 use crate::{
-    desired::Desired,
+    desired::WorkerStamp,
     job::{CleanPodPolicy, ValidJob},
     seen::{PodPhase, PodSeen, Seen},
     step::{Kind, ObjectName, Step},
 };
 
 /// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
-pub fn create(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
-    let stamp = desired.workers.as_ref()?;
+pub fn create(job: &ValidJob, seen: &Seen, stamp: Option<&Arc<WorkerStamp>>) -> Option<Step> {
+    let stamp = stamp?;
     let taken: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
     let indexes: Vec<u32> = (0..job.workers()).filter(|index| !taken.contains(index)).collect();
     (!indexes.is_empty()).then(|| Step::CreateWorkers { stamp: stamp.clone(), indexes })

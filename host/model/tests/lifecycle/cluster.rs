@@ -9,7 +9,7 @@ use std::{
 use coxswain_model::{
     api::{MpiJob, wire},
     desired::{self, Gang},
-    diff,
+    diff::{self, Wanted},
     gate::{self, Gate},
     job::ValidJob,
     names::Names,
@@ -136,7 +136,10 @@ impl Cluster {
         let standing = Standing::of(&job, seen);
         let known = matches!(standing, Standing::Fresh | Standing::Pinned(_));
         let desired = (known && phase::needs_plan(phase)).then(|| sample::desired(&job, seen, &self.gang));
-        let steps = diff::steps(&job, seen, phase, &gate, desired.as_ref());
+        let upkeep = sample::upkeep(&job, seen, &self.gang);
+        let adopted = standing == Standing::Adopted && phase::needs_plan(phase);
+        let wanted = if adopted { Wanted::Upkeep(&upkeep) } else { desired.as_ref().into() };
+        let steps = diff::steps(&job, seen, phase, &gate, wanted);
         check(&steps, seen, &job);
         let done = self.apply(&steps, &job.names);
         let fresh = standing == Standing::Fresh && desired.is_some();

@@ -461,16 +461,39 @@ fn a_job_that_was_suspended_under_the_mpi_operator_gets_a_launcher_of_its_pin() 
 }
 
 #[test]
-fn a_job_that_runs_under_the_mpi_operator_keeps_what_it_has() {
+fn a_job_that_runs_under_the_mpi_operator_is_kept_up_and_gets_no_pin() {
     let mut cluster = running(raw(2));
     let config = ObjectName { kind: Kind::ConfigMap, name: "pi-config".to_owned() };
     for name in [launcher(), config.clone()] {
         cluster.patch(&name, &json!({"metadata": {"annotations": null}}));
     }
+    cluster.events.clear();
+    let before = cluster.objects[&launcher()].clone();
     scale(&mut cluster.raw, 3);
+    cluster.objects.remove(&pod_name("pi-worker-0"));
     cluster.settle();
-    assert_eq!(cluster.workers(), [0, 1]);
-    assert_eq!(cluster.objects[&config]["metadata"]["annotations"], json!(null));
+    assert_eq!(cluster.workers(), [0, 1, 2]);
+    assert_eq!(cluster.objects[&launcher()], before);
+    assert_eq!(cluster.objects[&config]["metadata"]["annotations"][wire::ANNOTATION_PIN], "adopted");
+    assert!(!cluster.told().contains(&"PluginsPinned"));
+
+    // Once it is suspended nothing of it runs: it is Coxswain's from then on.
+    suspend(&mut cluster.raw, true);
+    cluster.settle();
+    cluster.stop_launcher();
+    cluster.reap();
+    suspend(&mut cluster.raw, false);
+    cluster.settle();
+    assert!(cluster.told().contains(&"PluginsPinned"));
+}
+
+#[test]
+fn a_job_that_runs_under_the_mpi_operator_ends_as_any_other() {
+    let mut cluster = running(raw(2));
+    for name in [launcher(), ObjectName { kind: Kind::ConfigMap, name: "pi-config".to_owned() }] {
+        cluster.patch(&name, &json!({"metadata": {"annotations": null}}));
+    }
+    cluster.settle();
 
     cluster.end("Complete", "", "");
     cluster.settle();

@@ -2,7 +2,7 @@
 
 use coxswain_model::{
     api::MpiJob,
-    desired::{self, Desired, Gang},
+    desired::{self, Desired, Gang, Upkeep},
     job::{ValidJob, Verdict},
     pin::{Digest, Pin, PinnedPlugin},
     plan::{File, Place},
@@ -61,7 +61,7 @@ pub fn annotate(raw: &mut MpiJob, key: &str, value: &str) {
 }
 
 /// What a plugin would have made of the job: a hostfile that follows the spec, a script that follows the pods.
-pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
+fn granted(job: &ValidJob, seen: &Seen) -> Granted {
     let host = |index| job.names.fqdn(&job.names.worker(index));
     let hosts: Vec<String> = (0..job.workers()).map(|i| format!("{} slots=1\n", host(i))).collect();
     let running = seen.workers_of(job).filter(|pod| pod.phase == PodPhase::Running);
@@ -73,14 +73,23 @@ pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
         executable: false,
         content,
     };
-    let granted = Granted {
+    Granted {
         job_files: vec![
             file("hostfile", hosts.concat()),
             file("discover_hosts.sh", format!("#!/bin/sh\n{}", echos.concat())),
         ],
         ..Granted::default()
-    };
+    }
+}
+
+/// Everything that should exist of a job.
+pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
     let plugin = PinnedPlugin { name: "openmpi".into(), digest: Digest::of(b"openmpi"), settings: [].into() };
     let pin = Pin { launcher: plugin, tuners: vec![], cluster_domain: None };
-    desired::objects(job, &granted, &pin, gang, &[].into())
+    desired::objects(job, &granted(job, seen), &pin, gang, &[].into())
+}
+
+/// What is kept up of a job of the MPI Operator.
+pub fn upkeep(job: &ValidJob, seen: &Seen, gang: &Gang) -> Upkeep {
+    desired::upkeep(job, Some(&granted(job, seen)), gang)
 }
