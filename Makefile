@@ -80,6 +80,19 @@ test-manifests: bed plugins operator ## CRD, overlays and examples against an AP
 test-cluster: images-test ## Real jobs, gates and swaps on the bed
 	@tests/cluster/run
 
+.PHONY: bench-programs
+bench-programs: bed plugins # The operator and its bench share what they are linked with, so they are built as one.
+	@RUSTFLAGS="$${RUSTFLAGS:-} -C target-feature=+crt-static" \
+		cargo build --quiet --release --package coxswain --package coxswain-bench --target $(TARGET)
+
+.PHONY: bench
+bench: bench-programs ## Speed, memory and requests beside a plain client's; half an hour
+	@tests/bench/run
+
+.PHONY: bench-quick
+bench-quick: bench-programs ## The same on small sizes, in 3 minutes
+	@tests/bench/run --quick
+
 .PHONY: clean
 clean: ## Remove what was built in this checkout (caches stay)
 	@rm -rf target

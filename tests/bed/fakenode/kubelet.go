@@ -206,11 +206,17 @@ func (kubelet *Kubelet) do(ctx context.Context, todo action, pod *pod, serial ui
 		}
 		pod.Status.Phase = "Running"
 	case finish:
-		if err := kubelet.status(ctx, pod, pod.succeeded(time.Now())); err != nil {
+		if err := kubelet.status(ctx, pod, pod.terminated("Succeeded", time.Now())); err != nil {
 			return err
 		}
 		pod.Status.Phase = "Succeeded"
 	case remove:
+		// The Job controller lets go of a pod only when it has ended.
+		if len(pod.Metadata.Finalizers) > 0 && !pod.ended() {
+			if err := kubelet.status(ctx, pod, pod.terminated("Failed", time.Now())); err != nil {
+				return err
+			}
+		}
 		return kubelet.api.send(ctx, http.MethodDelete, pod.path(), plainJSON, pod.removal())
 	}
 	return nil

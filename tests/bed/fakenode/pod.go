@@ -15,6 +15,7 @@ type pod struct {
 		ResourceVersion   string            `json:"resourceVersion"`
 		DeletionTimestamp *time.Time        `json:"deletionTimestamp"`
 		Labels            map[string]string `json:"labels"`
+		Finalizers        []string          `json:"finalizers"`
 	} `json:"metadata"`
 	Spec struct {
 		NodeName        string     `json:"nodeName"`
@@ -96,13 +97,17 @@ func (pod pod) running(serial uint32, now time.Time) object {
 	}
 }
 
-// succeeded is the status of a pod whose containers have ended well.
-func (pod pod) succeeded(now time.Time) object {
-	state := object{"terminated": object{"exitCode": 0, "reason": "Completed", "finishedAt": now.UTC().Format(time.RFC3339)}}
+// terminated is the status of a pod whose containers have ended, phase Succeeded or Failed.
+func (pod pod) terminated(phase string, now time.Time) object {
+	code := 0
+	if phase == "Failed" {
+		code = 143 // SIGTERM
+	}
+	state := object{"terminated": object{"exitCode": code, "finishedAt": now.UTC().Format(time.RFC3339)}}
 	return object{
 		"metadata": object{"uid": pod.Metadata.UID},
 		"status": object{
-			"phase": "Succeeded", "conditions": conditions("False", "PodCompleted", now),
+			"phase": phase, "conditions": conditions("False", "PodCompleted", now),
 			"containerStatuses": pod.containers(false, state),
 		},
 	}

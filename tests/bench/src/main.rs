@@ -1,0 +1,133 @@
+//! The bench: how fast the operator is, what it holds and what it asks for, beside what a plain client does on the same
+//! bed in the same run.
+//!
+//! In: a bed with fake nodes (`bed up fake-nodes --audit`), in which this runs (`bed exec`); the operator's binary and
+//! its plugins. Out: progress and a table on the terminal.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a program for people, whose counts are far below 2^52"
+)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests may fail"))]
+
+mod aims;
+mod api;
+mod audit;
+mod job;
+mod measure;
+mod plain;
+mod process;
+mod published;
+mod round;
+mod scenario;
+mod setting;
+mod table;
+mod tally;
+
+use std::{fs, path::PathBuf, time::Instant};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+use jiff::Timestamp;
+use serde_json::json;
+
+use self::{
+    measure::{Machine, Measured},
+    scenario::Plan,
+    setting::Setting,
+};
+
+/// Measures the operator on a bed with fake nodes.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The operator's binary.
+    #[arg(long)]
+    operator: PathBuf,
+    /// Folder of its plugins.
+    #[arg(long)]
+    plugins: PathBuf,
+    /// The API server's audit log.
+    #[arg(long)]
+    audit_log: PathBuf,
+    /// Folder for what is written.
+    #[arg(long)]
+    out: PathBuf,
+    /// Small sizes only.
+    #[arg(long)]
+    quick: bool,
+    /// Only what does not depend on the machine; an aim of that kind that is missed is an error.
+    #[arg(long)]
+    guard: bool,
+    /// Only this size, such as 1x1000; may be given several times. Leaves out memory, restart and quiet.
+    #[arg(long, value_name = "JOBSxWORKERS")]
+    only: Vec<String>,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let plan = plan(&arguments)?;
+    let begin = Instant::now();
+    let told = |line: &str| println!("bench: {:5.0} s  {line}", begin.elapsed().as_secs_f64());
+    let machine = machine();
+    let Arguments { operator, plugins, audit_log, out, guard, .. } = arguments;
+    let setting = Setting::prepare(operator, plugins, &audit_log, out).await?;
+    let measured = Measured { machine, ..scenario::run(&setting, &plan, &told).await? };
+    let aims = aims::aims(&measured);
+    println!("\n{}", table::report(&measured, &aims));
+    write(
+        &setting.out.join("results.json"),
+        &serde_json::to_string_pretty(&json!({
+            "measured": measured, "aims": aims, "published": published::MPI_OPERATOR,
+        }))?,
+    )?;
+    let missed: Vec<&str> =
+        aims.iter().filter(|aim| aim.exact && aim.met == Some(false)).map(|aim| aim.scenario).collect();
+    if guard && !missed.is_empty() {
+        bail!("missed what does not depend on the machine: {}", missed.join("; "));
+    }
+    Ok(())
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan> {
+    let mut plan = if arguments.guard {
+        Plan::guard()
+    } else if arguments.quick {
+        Plan::quick()
+    } else {
+        Plan::full()
+    };
+    if arguments.only.is_empty() {
+        return Ok(plan);
+    }
+    let name = |shape: job::Shape| format!("{}x{}", shape.jobs, shape.workers);
+    plan.sizes.retain(|(shape, _)| arguments.only.contains(&name(*shape)));
+    if plan.sizes.is_empty() {
+        let known: Vec<String> = Plan::full().sizes.iter().map(|(shape, _)| name(*shape)).collect();
+        bail!("--only {}: sizes are {}", arguments.only.join(" "), known.join(", "));
+    }
+    Ok(Plan { bare_pods: (0, 0), running: (0, 0), memory: Vec::new(), ..plan })
+}
+
+fn machine() -> Machine {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let processor = read("/proc/cpuinfo")
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map(|(_, name)| name.to_owned());
+    Machine {
+        started: Timestamp::now().to_string(),
+        cores: std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
+        processor: processor.unwrap_or_default(),
+        load: read("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn write(path: &std::path::Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    println!("bench: wrote {}", path.display());
+    Ok(())
+}
