@@ -5,16 +5,16 @@ use std::{env, fmt::Write, fs, path::PathBuf};
 use coxswain_model::plan::{Change, EnvValue, File, Place, Plan};
 use pretty_assertions::assert_eq;
 
-/// Compares with `tests/golden/NAME.txt`; with `COXSWAIN_BLESS=1` in the environment writes it.
+/// Compares with `tests/golden/NAME.txt`; with `COXSWAIN_UPDATE_GOLDEN=1` in the environment writes it.
 pub fn check(name: &str, actual: &str) {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt");
-    if env::var_os("COXSWAIN_BLESS").is_some() {
+    if env::var_os("COXSWAIN_UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, actual).unwrap();
     }
     let expected = fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}; COXSWAIN_BLESS=1 writes it", path.display()));
+        .unwrap_or_else(|error| panic!("{}: {error}; COXSWAIN_UPDATE_GOLDEN=1 writes it", path.display()));
     assert_eq!(expected, actual, "{name}");
 }
 
