@@ -1,5 +1,6 @@
 //! Subcommands for people.
 
+mod drain;
 pub mod render;
 
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ pub struct Tool {
 enum Command {
     /// Print every object that the operator would create for a job, without a cluster.
     Render(render::Arguments),
+    /// Open every start gate, before another operator takes over.
+    Drain(drain::Arguments),
 }
 
 impl Tool {
@@ -37,6 +40,7 @@ impl Tool {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let result = runtime.map_err(Into::into).and_then(|runtime| match self.command {
             Command::Render(arguments) => runtime.block_on(render::run(arguments)),
+            Command::Drain(arguments) => runtime.block_on(drain::run(arguments)),
         });
         match result {
             Ok(()) => ExitCode::SUCCESS,
