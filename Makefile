@@ -44,7 +44,7 @@ images: bed operator plugins ## Build the images of the demo, without a registry
 
 .PHONY: images-test
 images-test: bed operator plugins ## Build the images of the tests: the demo's, and the other implementations of MPI
-	@tests/images/build openmpi4 openmpi5 mpich intel
+	@tests/images/build openmpi4 openmpi5 mpich intel mpi-operator
 	@tests/images/build operator $(OPERATOR) target/plugins
 
 # --- what runs ----------------------------------------------------------------------------------------------------

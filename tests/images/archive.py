@@ -33,6 +33,10 @@ def pack_operator(name, tree, out):
     pack(name, tree, out, "--user", "65532:65532", "--entrypoint", json.dumps(["/coxswain"]))
 
 
+def pack_mpi_operator(name, tree, out):
+    pack(name, tree, out, "--entrypoint", json.dumps(["/opt/mpi-operator"]))
+
+
 def pack(name, tree, out, *settings):
     with step(f"{out.stem}: packing as {name}"):
         run(bed(), "image", "--name", name, "--root", tree, "--out", out, *settings)

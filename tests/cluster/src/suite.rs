@@ -8,7 +8,8 @@
 //! | `jobs` | in parallel, each test in a namespace of its own |
 //! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
-//! | `record` | last: what the API server's audit log says about all of it |
+//! | `record` | after these: what the API server's audit log says about all of it |
+//! | `switch` | last and alone: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
 
 mod demo;
 mod jobs;
@@ -16,3 +17,4 @@ mod late;
 mod mpi;
 mod operator;
 mod record;
+mod switch;
