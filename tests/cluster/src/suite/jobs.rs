@@ -3,6 +3,9 @@
 mod cleanup;
 mod gate;
 mod launcher_as_worker;
+mod limits;
+mod loss;
+mod queue;
 mod refused;
 mod scale;
 mod suspend;

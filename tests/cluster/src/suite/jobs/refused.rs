@@ -62,3 +62,29 @@ async fn an_implementation_that_no_plugin_serves_is_told_which_there_are() -> Re
     corrected(&space, "wrong", json!({ "spec": { "mpiImplementation": "OpenMPI" } })).await?;
     space.remove().await
 }
+
+/// The mistake is in the pod template, which only the API server can judge.
+#[tokio::test]
+async fn a_template_that_the_api_server_refuses_is_told_in_its_words_and_not_tried_for_ever() -> Result<()> {
+    let space = Space::new("refused").await?;
+    let job = Job::pi("wrong").worker_container("ports", json!([{ "containerPort": 70000 }]));
+    space.create(&job).await?;
+
+    let message = space.condition("wrong", "Accepted", "False").await?;
+    assert!(
+        message.contains("containerPort") && message.contains("must be between 1 and 65535"),
+        "{message}"
+    );
+    let workers: Vec<String> =
+        space.all(Kind::Pod).await?.into_keys().filter(|name| name.contains("-worker-")).collect();
+    assert_eq!(workers, Vec::<String>::new());
+
+    let path = json!([{ "containerPort": 2222 }]);
+    let mut corrected_job = job.manifest().clone();
+    let ports = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0/ports";
+    if let Some(ports) = corrected_job.pointer_mut(ports) {
+        *ports = path;
+    }
+    corrected(&space, "wrong", json!({ "spec": corrected_job["spec"] })).await?;
+    space.remove().await
+}
