@@ -23,6 +23,7 @@ pub mod phase;
 pub mod pin;
 pub mod plan;
 pub mod policy;
+pub mod progress;
 pub mod seen;
 pub mod status;
 pub mod step;

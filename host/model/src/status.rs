@@ -104,6 +104,10 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
     }
     // What it leaves behind is cleaned up by the next pass, once the status says how it ended.
     if draft.status.completion_time.is_some() && job.status.completion_time.is_none() {
+        if phase == Phase::Ended {
+            // The counters as they will be then, or the status would have to be written once more.
+            draft.clean_up();
+        }
         draft.wake(Duration::ZERO);
     }
     let Draft { status, mut tale, .. } = draft;

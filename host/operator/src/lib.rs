@@ -11,6 +11,7 @@ pub mod keys;
 pub mod log;
 pub mod metrics;
 pub mod plugins;
+pub mod progress;
 pub mod queue;
 pub mod reconcile;
 pub mod run;

@@ -10,6 +10,7 @@ use coxswain_model::{
     phase::{self, Phase},
     pin::Standing,
     plan::Note,
+    progress,
     seen::Seen,
     status::{self, Outcome, trouble::Trouble},
     step::FailureReason,
@@ -20,6 +21,7 @@ use crate::{
     cluster::{Cluster, key::JobKey},
     error::Failed,
     plugins::{NoPlan, Plugins},
+    progress::Progress,
     queue::Ended,
 };
 
@@ -29,6 +31,8 @@ pub struct Context<C> {
     pub cluster: C,
     /// Renders.
     pub plugins: Arc<Plugins>,
+    /// What may wait.
+    pub progress: Progress,
     /// `--gang-scheduling`.
     pub gang: Gang,
     /// `--cluster-domain`, for jobs that have no pin yet.
@@ -71,13 +75,30 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
     let phase = phase::of(&job, &seen);
     let (job, rendered) = render(ctx, job, &seen, phase).await?;
     let gate = gate::decide(&job, &seen, Timestamp::now());
-    let steps = diff::steps(&job, &seen, phase, &gate, rendered.objects.wanted());
+    let mut steps = diff::steps(&job, &seen, phase, &gate, rendered.objects.wanted());
+    let mut waits = None;
+    if progress::hosts_may_wait(&job, &seen, phase, &gate, &steps) {
+        waits = ctx.progress.left(key);
+        steps.retain(|step| waits.is_none() || !progress::is_hosts(&job, step));
+    }
+    let wrote = !steps.is_empty();
     let done = ctx.cluster.apply(&job, steps).await;
     let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
     let Rendered { objects: _, trouble, pinned, notes } = rendered;
     let outcome = Outcome { done, gate, trouble, pinned, notes };
-    let tale = status::next(&job, &ctx.cluster.observe(&job), &outcome, Timestamp::now());
+    let seen = ctx.cluster.observe(&job);
+    let mut tale = status::next(&job, &seen, &outcome, Timestamp::now());
+    if progress::status_may_wait(&job, &seen, phase, &tale) {
+        waits = ctx.progress.left(key);
+        tale.status = tale.status.filter(|_| waits.is_none());
+    }
     ctx.cluster.record(&raw, &tale).await?;
+    match waits {
+        Some(left) => tale.wake = Some(tale.wake.map_or(left, |wake| wake.min(left))),
+        None if !progress::may_wait(&job, phase) => ctx.progress.forget(key),
+        None if wrote || tale.status.is_some() => ctx.progress.written(key),
+        None => {}
+    }
     match failed {
         // The tale says when to look again for an object that is in the way.
         Some(failed) if failed.reason != FailureReason::Foreign => Err(failed),

@@ -10,7 +10,7 @@ use kube::{
     client::Body,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// As the operator asks, so that the plain client is not slowed by longer answers.
@@ -53,10 +53,12 @@ impl Api {
 
     /// One request, whatever the answer is.
     pub async fn ask(&self, method: Method, path: &str, content: &str, body: String) -> Result<Answer> {
+        // Lists have no such form.
+        let accept = if method == Method::GET { JSON } else { METADATA };
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::ACCEPT, METADATA)
+            .header(header::ACCEPT, accept)
             .header(header::CONTENT_TYPE, content)
             .body(Body::from(body.into_bytes()))?;
         let response = self.0.send(request).await.with_context(|| format!("asking for {path}"))?;
@@ -91,21 +93,6 @@ impl Api {
     pub async fn make_namespace(&self, name: &str) -> Result<()> {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         self.ensure("/api/v1/namespaces", &object).await
-    }
-
-    /// Removes a namespace.
-    pub async fn remove_namespace(&self, name: &str) -> Result<()> {
-        self.send(Method::DELETE, &format!("/api/v1/namespaces/{name}"), JSON, String::new()).await.map(drop)
-    }
-
-    /// The objects of a collection.
-    pub async fn count(&self, path: &str) -> Result<usize> {
-        #[derive(Deserialize)]
-        struct List {
-            items: Vec<IgnoredAny>,
-        }
-        let body = self.ask(Method::GET, path, JSON, String::new()).await?.body;
-        Ok(serde_json::from_slice::<List>(&body).context("reading a list")?.items.len())
     }
 
     /// A token for a service account, for a day.

@@ -8,10 +8,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, Kubelet},
+    api::{Api, JSON, Kubelet},
     audit::Log,
 };
 
@@ -38,6 +39,9 @@ pub struct Setting {
     pub out: PathBuf,
 }
 
+/// All jobs.
+const JOBS: &str = "/apis/kubeflow.org/v2beta1/mpijobs";
+
 /// Namespace of the operator, of its lease and of its account.
 pub const OPERATOR_NAMESPACE: &str = "mpi-operator";
 
@@ -49,6 +53,10 @@ impl Setting {
         kubectl(&["apply", "--server-side", "-k", "deploy/overlays/standalone"])?;
         kubectl(&["-n", OPERATOR_NAMESPACE, "scale", "deployment", "mpi-operator", "--replicas", "0"])?;
         kubectl(&["wait", "--for", "condition=Established", "crd/mpijobs.kubeflow.org"])?;
+        // Established is not yet served.
+        while admin.ask(Method::GET, JOBS, JSON, String::new()).await?.code != 200 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         admin.make_namespace("bench").await?;
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "plain"}});
         admin.ensure("/api/v1/namespaces/bench/serviceaccounts", &account).await?;
@@ -66,20 +74,23 @@ impl Setting {
         Ok(Self { operator, plugins, kubeconfig, admin, plain, kubelet, log, out })
     }
 
-    /// Removes a namespace and waits until nothing in it makes work any more. The namespace itself may stay for a
-    /// while: its controller waits for grace periods that nobody needs here.
+    /// Removes what is in a namespace and waits until its pods are gone, then the namespace, without waiting: its
+    /// controller takes its time.
     pub async fn clear(&self, namespace: &str) -> Result<()> {
         self.kubelet.release().await?;
-        self.admin.remove_namespace(namespace).await?;
-        for collection in
-            ["apis/kubeflow.org/v2beta1/namespaces/NS/mpijobs", "apis/batch/v1/namespaces/NS/jobs"]
-        {
-            let path = format!("/{}", collection.replace("NS", namespace));
-            while self.admin.count(&path).await? > 0 {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
+        for collection in [
+            "apis/kubeflow.org/v2beta1/namespaces/NS/mpijobs",
+            "apis/batch/v1/namespaces/NS/jobs",
+            "api/v1/namespaces/NS/pods",
+        ] {
+            let path = format!("/{}?propagationPolicy=Background", collection.replace("NS", namespace));
+            self.admin.send(Method::DELETE, &path, JSON, String::new()).await?;
         }
-        self.kubelet.until(namespace, LIMIT, "all pods are gone", |pods| pods.all == 0).await
+        self.kubelet.until(namespace, LIMIT, "all pods are gone", |pods| pods.all == 0).await?;
+        self.admin
+            .send(Method::DELETE, &format!("/api/v1/namespaces/{namespace}"), JSON, String::new())
+            .await?;
+        Ok(())
     }
 
     /// A plain client without a single open connection.

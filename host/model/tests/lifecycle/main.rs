@@ -11,6 +11,7 @@ mod cluster;
 mod gates;
 mod lives;
 mod observe;
+mod progress;
 mod properties;
 mod sample;
 mod statuses;

@@ -32,9 +32,9 @@ use crate::metrics::Metrics;
 /// mind (suspend, delete) does not wait for 5 000 pods at a rate limit.
 pub const BUDGET: Duration = Duration::from_secs(20);
 
-/// The first workers go in batches of 1, 4, 16, 64 and 256, so that a quota or a webhook that refuses them costs
-/// one request and not thousands.
-const BATCH_GROWTH: usize = 4;
+/// The first worker goes alone, so that a quota or a webhook that refuses them costs one request and not thousands;
+/// each one that was created lets so many more go at once: 1, 5, 25, 125 as long as answers take equally long.
+const WINDOW_GROWTH: usize = 4;
 
 /// Requests of one job that stand in line at once; the pace grants no more.
 const IN_LINE: usize = 256;
@@ -137,20 +137,18 @@ impl Applier<'_> {
     async fn create_workers(&self, stamp: Arc<WorkerStamp>, indexes: Vec<u32>) -> Sum {
         let mut sum = Sum::default();
         let refused = AtomicBool::new(false);
-        let mut rest = indexes.as_slice();
-        let mut size = 1;
-        while !rest.is_empty() && !refused.load(Ordering::Relaxed) && !sum.left {
-            let (batch, later) = rest.split_at(size.min(rest.len()));
-            let mut pods = futures::stream::iter(batch.to_vec())
-                .map(|index| self.create_worker(&stamp, index, &refused))
-                .buffer_unordered(IN_LINE);
-            while let Some(more) = pods.next().await {
-                sum.join(more);
+        let mut rest = indexes.into_iter();
+        let mut window = 1;
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < window && !refused.load(Ordering::Relaxed) && !sum.left {
+                let Some(index) = rest.next() else { break };
+                running.push(self.create_worker(&stamp, index, &refused));
             }
-            rest = later;
-            size = if size >= IN_LINE { usize::MAX } else { size * BATCH_GROWTH };
+            let Some(more) = running.next().await else { return sum };
+            sum.join(more);
+            window = (window + WINDOW_GROWTH).min(IN_LINE);
         }
-        sum
     }
 
     /// Once one is refused, those that stand in line give way.

@@ -38,13 +38,13 @@ pub struct Timing {
 }
 
 impl Default for Timing {
-    /// The MPI Operator's duration. It gives up after 5 s and renews every 3 s, which makes two slow answers in a
-    /// row cost the leadership; client-go's own 10 s and 2 s do not.
+    /// The MPI Operator's duration and renewals. It gives up after 5 s, which makes two slow answers in a row cost the
+    /// leadership; client-go's own 10 s do not.
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
             deadline: Duration::from_secs(10),
-            renew: Duration::from_secs(2),
+            renew: Duration::from_secs(3),
             look: Duration::from_millis(1500),
         }
     }

@@ -19,6 +19,7 @@ use crate::{
     },
     flags::Flags,
     plugins::Plugins,
+    progress::Progress,
     queue::{Ended, Queue},
     reconcile::{self, Context},
 };
@@ -46,6 +47,7 @@ impl Passes {
         let context = Context {
             cluster: live.clone(),
             plugins,
+            progress: Progress::default(),
             gang: flags.gang(),
             cluster_domain: flags.domain().map(Into::into),
         };
@@ -94,6 +96,7 @@ impl Passes {
         let Some(seen) = self.live.job(job) else {
             self.live.metrics.job_gone(job);
             self.live.claimed.forget(job);
+            self.context.progress.forget(job);
             return Ended::Gone;
         };
         let span = tracing::info_span!(

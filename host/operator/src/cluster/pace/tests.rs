@@ -18,12 +18,12 @@ async fn the_limit_grows_with_good_answers_and_is_halved_once_by_an_overload() {
     for _ in 0..1000 {
         pace.turn(Flow::Pods, "a").await.answered(Answer::Fine);
     }
-    assert_eq!(pace.limit(), 42);
+    assert_eq!(pace.limit(), START + 10);
 
     for _ in 0..40 {
         pace.turn(Flow::Pods, "a").await.answered(OVERLOAD);
     }
-    assert_eq!(pace.limit(), 21, "one overload, many answers");
+    assert_eq!(pace.limit(), usize::midpoint(START, 10), "one overload, many answers");
 
     for _ in 0..10 {
         sleep(BETWEEN_CUTS).await;
