@@ -58,7 +58,7 @@ demo-down: ## Remove everything that `make demo` started
 	@tests/demo/down
 
 .PHONY: test
-test: lint test-rust test-bed test-manifests test-cluster ## Everything that CI runs
+test: lint test-rust test-bed test-manifests test-bench test-cluster ## Everything that CI runs
 
 .PHONY: lint
 lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
@@ -75,6 +75,10 @@ test-bed: bed ## The bed itself: starts, runs a pod, leaves nothing behind
 .PHONY: test-manifests
 test-manifests: bed plugins operator ## CRD, overlays and examples against an API server
 	@tests/manifests/run
+
+.PHONY: test-bench
+test-bench: bench-programs ## What the operator asks for: counts that do not depend on the machine
+	@tests/bench/run --guard
 
 .PHONY: test-cluster
 test-cluster: images-test ## Real jobs, gates and swaps on the bed

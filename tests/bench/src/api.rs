@@ -22,7 +22,10 @@ pub const JSON: &str = "application/json";
 
 /// Requests to an API server, a connection for each one under way.
 #[derive(Clone)]
-pub struct Api(Client);
+pub struct Api {
+    client: Client,
+    accept: &'static str,
+}
 
 /// An answer: HTTP status and body.
 pub struct Answer {
@@ -36,32 +39,30 @@ impl Api {
     /// The user of the current kubeconfig.
     pub async fn administrator() -> Result<Self> {
         let config = Config::from_kubeconfig(&KubeConfigOptions::default()).await;
-        Self::of(config.context("reading the kubeconfig")?)
+        Self::of(config.context("reading the kubeconfig")?, JSON)
     }
 
-    /// The user of this kubeconfig file.
-    pub async fn of_file(path: &Path) -> Result<Self> {
+    /// The user of this kubeconfig file, who asks as the operator does.
+    pub async fn plain(path: &Path) -> Result<Self> {
         let kubeconfig =
             Kubeconfig::read_from(path).with_context(|| format!("reading {}", path.display()))?;
-        Self::of(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
+        Self::of(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?, METADATA)
     }
 
-    fn of(mut config: Config) -> Result<Self> {
+    fn of(mut config: Config, accept: &'static str) -> Result<Self> {
         config.default_retry = false;
-        Ok(Self(Client::try_from(config)?))
+        Ok(Self { client: Client::try_from(config)?, accept })
     }
 
     /// One request, whatever the answer is.
     pub async fn ask(&self, method: Method, path: &str, content: &str, body: String) -> Result<Answer> {
-        // Lists have no such form.
-        let accept = if method == Method::GET { JSON } else { METADATA };
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::ACCEPT, accept)
+            .header(header::ACCEPT, self.accept)
             .header(header::CONTENT_TYPE, content)
             .body(Body::from(body.into_bytes()))?;
-        let response = self.0.send(request).await.with_context(|| format!("asking for {path}"))?;
+        let response = self.client.send(request).await.with_context(|| format!("asking for {path}"))?;
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.context("reading an answer")?.to_bytes().to_vec();
         Ok(Answer { code, body })
@@ -101,7 +102,7 @@ impl Api {
         let wanted = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": {"expirationSeconds": 86400}});
         let request = Request::post(path).header(header::CONTENT_TYPE, JSON);
-        let body = self.0.send(request.body(Body::from(wanted.to_string().into_bytes()))?).await?;
+        let body = self.client.send(request.body(Body::from(wanted.to_string().into_bytes()))?).await?;
         let body = body.into_body().collect().await?.to_bytes();
         let answer: Value = serde_json::from_slice(&body)?;
         let token = answer.pointer("/status/token").and_then(Value::as_str);
@@ -129,7 +130,7 @@ pub struct Pods {
 impl Kubelet {
     /// Of the bed that this runs in.
     pub fn connect() -> Result<Self> {
-        Ok(Self(Api::of(Config::new(KUBELET.parse()?))?))
+        Ok(Self(Api::of(Config::new(KUBELET.parse()?), JSON)?))
     }
 
     /// From now on no pod starts.

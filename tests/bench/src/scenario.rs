@@ -74,7 +74,7 @@ impl Plan {
     pub fn guard() -> Self {
         let s = Shape::small;
         Self {
-            sizes: vec![(s(1, 8), 1), (s(20, 8), 1)],
+            sizes: vec![(s(1, 8), 1), (s(10, 8), 1)],
             bare_pods: (0, 0),
             running: (20, 1),
             quiet: Duration::from_secs(12),
@@ -86,6 +86,7 @@ impl Plan {
 /// Runs the plan; `told` is given a line of progress at each step.
 pub async fn run(setting: &Setting, plan: &Plan, told: &dyn Fn(&str)) -> Result<Measured> {
     let mut measured = Measured::default();
+    warm_up(setting).await?;
     for number in 0..plan.bare_pods.1 {
         measured.bare_pods.push(bare_pods(setting, plan.bare_pods.0, number).await?);
         told(&format!("bare pods: {:.0} creates a second", measured.bare_pods[number]));
@@ -100,6 +101,13 @@ pub async fn run(setting: &Setting, plan: &Plan, told: &dyn Fn(&str)) -> Result<
     }
     running(setting, plan, &mut measured, told).await?;
     Ok(measured)
+}
+
+/// The first objects of each kind cost the control plane a second or two.
+async fn warm_up(setting: &Setting) -> Result<()> {
+    let shape = Shape::small(2, 8);
+    round::plain(setting, shape, &shape.rendered(setting)?, "warm-up").await?;
+    setting.clear("warm-up").await
 }
 
 /// Plain client and operator by turns.

@@ -95,7 +95,7 @@ impl Setting {
 
     /// A plain client without a single open connection.
     pub async fn plain(&self) -> Result<Api> {
-        Api::of_file(&self.plain).await
+        Api::plain(&self.plain).await
     }
 }
 
