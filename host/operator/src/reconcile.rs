@@ -16,6 +16,7 @@ use coxswain_model::{
     step::FailureReason,
 };
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 
 use crate::{
     cluster::{Cluster, key::JobKey},
@@ -31,6 +32,9 @@ pub struct Context<C> {
     pub cluster: C,
     /// Renders.
     pub plugins: Arc<Plugins>,
+    /// Jobs that are decoded, rendered and compared at once; each takes some hundred KiB meanwhile. Waiting for the
+    /// API server does not count.
+    pub thoughts: Semaphore,
     /// What may wait.
     pub progress: Progress,
     /// `--gang-scheduling`.
@@ -60,6 +64,8 @@ struct Rendered {
 
 /// One pass. Says how it ended; an error is retried as its reason asks.
 pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, Failed> {
+    // Never closed; without a permit it would only take more memory.
+    let thinks = ctx.thoughts.acquire().await;
     let Some(raw) = ctx.cluster.job(key) else { return Ok(Ended::Gone) };
     let job = match ValidJob::parse(&raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
@@ -82,6 +88,7 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
         steps.retain(|step| waits.is_none() || !progress::is_hosts(&job, step));
     }
     let wrote = !steps.is_empty();
+    drop(thinks);
     let done = ctx.cluster.apply(&job, steps).await;
     let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
     let Rendered { objects: _, trouble, pinned, notes } = rendered;

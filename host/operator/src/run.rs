@@ -37,13 +37,18 @@ use crate::{
     serve,
 };
 
+/// Threads that requests and watches share; plugins and key pairs have others. One does some 2 000 requests a second,
+/// more than an API server takes; each further one costs memory and wakes the others for nothing.
+const WORKERS: usize = 2;
+
 /// How often rows that no watch has confirmed are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Runs the operator until it is told to end (success) or cannot go on (failure).
 pub fn operator(flags: Flags) -> ExitCode {
     let result = log::start(flags.log_format, flags.verbosity).and_then(|()| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
         runtime.context("starting the runtime")?.block_on(run(flags))
     });
     match result {

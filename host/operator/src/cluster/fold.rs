@@ -12,7 +12,7 @@ use super::{
     table::{Row, Table},
     wire::{
         ConfigWire, CoschedulingGroupWire, JobWire, LauncherWire, PodWire, SecretWire, ServiceWire,
-        VolcanoGroupWire, Wire,
+        VolcanoGroupWire, Wire, slim,
     },
 };
 
@@ -23,6 +23,7 @@ pub struct AnyObject {
     /// `Status` is what a DELETE answers once the object is gone.
     pub kind: String,
     /// Of the object.
+    #[serde(deserialize_with = "slim")]
     pub metadata: ObjectMeta,
 }
 

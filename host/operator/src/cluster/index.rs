@@ -7,7 +7,10 @@ use std::{
 };
 
 use coxswain_model::{
-    api::MpiJob,
+    api::{
+        MpiJob,
+        mpijob::{Metadata, MpiJobSpec},
+    },
     desired::pod_group::Priorities,
     job::ValidJob,
     seen::{
@@ -16,6 +19,7 @@ use coxswain_model::{
     },
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
 use tokio::time::Instant;
 
 use super::{
@@ -26,7 +30,7 @@ use super::{
 /// The tables of all kinds.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// Whole objects, without `managedFields`.
+    /// Whole objects, packed.
     pub jobs: Table<JobRow>,
     /// Workers and launchers' pods.
     pub pods: Table<PodSeen>,
@@ -49,7 +53,7 @@ pub struct Index {
 impl Index {
     /// The job as the API server has it, our own last write included.
     pub fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
-        self.jobs.of(key).first().map(|row| Arc::clone(&row.job))
+        self.jobs.of(key).first().and_then(JobRow::job).map(Arc::new)
     }
 
     /// Everything that exists of a job.
@@ -104,32 +108,50 @@ impl Shared {
     }
 }
 
-/// A job.
+/// A job, as JSON: decoded, the environment of its templates takes ten times the room. Passes decode it.
 #[derive(Clone, Debug)]
 pub struct JobRow {
     uid: Uid,
     version: Version,
-    job: Arc<MpiJob>,
+    /// Whole, but for version and status.
+    asked: Box<[u8]>,
+    status: Option<Box<[u8]>>,
 }
 
 impl JobRow {
-    /// Reads identity and version off the object.
-    pub fn new(job: Arc<MpiJob>) -> Self {
-        let uid = Uid::from(job.metadata.uid.as_str());
-        let version = Version::from(job.metadata.resource_version.as_str());
-        Self { uid, version, job }
+    /// Packs a job.
+    pub fn new(job: &MpiJob) -> Self {
+        let MpiJob { metadata, spec, status } = job;
+        let uid = Uid::from(metadata.uid.as_str());
+        let version = Version::from(metadata.resource_version.as_str());
+        let metadata = Metadata { resource_version: String::new(), ..metadata.clone() };
+        let asked = packed(&Asked { metadata, spec });
+        Self { uid, version, asked, status: status.as_ref().map(packed) }
+    }
+
+    /// The job. Nothing that was packed cannot be unpacked.
+    pub fn job(&self) -> Option<MpiJob> {
+        let mut job: MpiJob = serde_json::from_slice(&self.asked).ok()?;
+        job.metadata.resource_version = self.version.0.to_string();
+        job.status = self.status.as_deref().and_then(|status| serde_json::from_slice(status).ok());
+        Some(job)
     }
 
     /// Nothing that the user (or Kueue) writes differs: only the status, or nothing at all.
     pub fn asks_the_same(&self, other: &Self) -> bool {
-        let (MpiJob { metadata: a, spec, status: _ }, b) = (&*self.job, &*other.job);
-        a.uid == b.metadata.uid
-            && a.generation == b.metadata.generation
-            && a.deletion_timestamp == b.metadata.deletion_timestamp
-            && a.labels == b.metadata.labels
-            && a.annotations == b.metadata.annotations
-            && *spec == b.spec
+        self.asked == other.asked
     }
+}
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    metadata: Metadata,
+    spec: &'a MpiJobSpec,
+}
+
+/// Maps are ordered, so equal values give equal bytes.
+fn packed(value: &impl Serialize) -> Box<[u8]> {
+    serde_json::to_vec(value).unwrap_or_default().into()
 }
 
 impl Row for JobRow {
@@ -143,7 +165,6 @@ impl Row for JobRow {
 
     fn set_version(&mut self, version: Version) {
         self.version = version;
-        Arc::make_mut(&mut self.job).metadata.resource_version = version.0.to_string();
     }
 
     fn set_deleting(&mut self) {}
@@ -153,7 +174,7 @@ impl Row for JobRow {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.asks_the_same(other) && self.job.status == other.job.status
+        self.asks_the_same(other) && self.status == other.status
     }
 }
 

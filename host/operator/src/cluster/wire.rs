@@ -1,7 +1,7 @@
 //! What we decode of each watched kind, and how it becomes a row of the index. Everything else in the objects
 //! is skipped by serde and never held: a decoded `Pod` is 54 KiB, its row 0.2 KiB.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use coxswain_model::{
     api::{MpiJob, wire},
@@ -14,10 +14,10 @@ use coxswain_model::{
 use jiff::Timestamp;
 use k8s_openapi::{
     NamespaceResourceScope,
-    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
 };
 use kube::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{
@@ -65,10 +65,43 @@ macro_rules! wire_kind {
     };
 }
 
+/// Metadata without `managedFields`, which are half of a pod's bytes and, decoded, most of its memory.
+pub(super) fn slim<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Slim {
+        name: Option<String>,
+        namespace: Option<String>,
+        uid: Option<String>,
+        resource_version: Option<String>,
+        generation: Option<i64>,
+        creation_timestamp: Option<Time>,
+        deletion_timestamp: Option<Time>,
+        labels: Option<BTreeMap<String, String>>,
+        annotations: Option<BTreeMap<String, String>>,
+        owner_references: Option<Vec<OwnerReference>>,
+    }
+    let meta = Slim::deserialize(from)?;
+    Ok(ObjectMeta {
+        name: meta.name,
+        namespace: meta.namespace,
+        uid: meta.uid,
+        resource_version: meta.resource_version,
+        generation: meta.generation,
+        creation_timestamp: meta.creation_timestamp,
+        deletion_timestamp: meta.deletion_timestamp,
+        labels: meta.labels,
+        annotations: meta.annotations,
+        owner_references: meta.owner_references,
+        ..ObjectMeta::default()
+    })
+}
+
 /// `MPIJob`, whole.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct JobWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     spec: coxswain_model::api::mpijob::MpiJobSpec,
     status: Option<coxswain_model::api::mpijob::JobStatus>,
@@ -79,6 +112,7 @@ wire_kind!(JobWire, "kubeflow.org", "v2beta1", "MPIJob", "mpijobs", metadata onl
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PodWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     spec: PodWireSpec,
     status: PodWireStatus,
@@ -120,6 +154,7 @@ struct Condition {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ServiceWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     spec: ServiceWireSpec,
 }
@@ -136,6 +171,7 @@ struct ServiceWireSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SliceWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     endpoints: Option<Vec<Endpoint>>,
 }
@@ -168,6 +204,7 @@ struct Target {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ConfigWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
 }
 wire_kind!(ConfigWire, "", "v1", "ConfigMap", "configmaps", metadata only: true);
@@ -176,6 +213,7 @@ wire_kind!(ConfigWire, "", "v1", "ConfigMap", "configmaps", metadata only: true)
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SecretWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
 }
 wire_kind!(SecretWire, "", "v1", "Secret", "secrets", metadata only: true);
@@ -184,6 +222,7 @@ wire_kind!(SecretWire, "", "v1", "Secret", "secrets", metadata only: true);
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct LauncherWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     spec: LauncherWireSpec,
     status: LauncherWireStatus,
@@ -209,6 +248,7 @@ struct LauncherWireStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct VolcanoGroupWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     spec: GroupWireSpec,
 }
@@ -220,6 +260,7 @@ wire_kind!(
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct CoschedulingGroupWire {
+    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
     spec: GroupWireSpec,
 }
@@ -249,7 +290,7 @@ impl Wire for JobWire {
             annotations: meta.annotations.unwrap_or_default(),
         };
         let key = JobKey::new(&metadata.namespace, &metadata.name);
-        Some((key, JobRow::new(Arc::new(MpiJob { metadata, spec, status }))))
+        Some((key, JobRow::new(&MpiJob { metadata, spec, status })))
     }
 }
 

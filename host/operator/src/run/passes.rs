@@ -28,6 +28,9 @@ use crate::{
 /// this, bounds requests.
 const PASSES: usize = 64;
 
+/// Jobs thought about at once: as many as keep the cores busy.
+const THOUGHTS: usize = 8;
+
 /// How long passes may go on after the process was told to end.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -47,6 +50,7 @@ impl Passes {
         let context = Context {
             cluster: live.clone(),
             plugins,
+            thoughts: Semaphore::new(THOUGHTS),
             progress: Progress::default(),
             gang: flags.gang(),
             cluster_domain: flags.domain().map(Into::into),
