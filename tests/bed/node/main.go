@@ -35,6 +35,9 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+	// Puts the types of the plugins' arguments into the scheduler's scheme.
+	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme"
+	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 )
 
 // program runs one of the node's programs on os.Args and returns its exit code.
@@ -48,7 +51,7 @@ var programs = map[string]program{
 	"kube-apiserver":          cobraProgram(apiserver.NewAPIServerCommand),
 	"kube-controller-manager": cobraProgram(controllermanager.NewControllerManagerCommand),
 	"kube-proxy":              cobraProgram(proxy.NewProxyCommand),
-	"kube-scheduler":          cobraProgram(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
+	"kube-scheduler":          cobraProgram(newScheduler),
 	"kubectl":                 cobraProgram(kubectl.NewDefaultKubectlCommand),
 	"kubelet":                 cobraProgram(func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }),
 }
@@ -73,6 +76,11 @@ func main() {
 
 func cobraProgram(command func() *cobra.Command) program {
 	return func() int { return cli.Run(command()) }
+}
+
+// newScheduler is the scheduler with scheduler-plugins' gang scheduling, which a configuration may enable.
+func newScheduler() *cobra.Command {
+	return scheduler.NewSchedulerCommand(scheduler.WithPlugin(coscheduling.Name, coscheduling.New))
 }
 
 func runEtcd() int {

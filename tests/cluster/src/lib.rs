@@ -8,6 +8,7 @@ pub mod operator;
 pub mod space;
 #[cfg(test)]
 mod suite;
+pub mod tool;
 pub mod watch;
 
 pub use self::{

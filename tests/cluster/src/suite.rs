@@ -9,9 +9,11 @@
 //! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
 //! | `record` | after these: what the API server's audit log says about all of it |
+//! | `gang` | one after another: the operator schedules gangs, with two schedulers |
 //! | `switch` | last and alone: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
 
 mod demo;
+mod gang;
 mod jobs;
 mod late;
 mod mpi;

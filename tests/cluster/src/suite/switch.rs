@@ -11,25 +11,13 @@ use crate::{
     objects::{Kind, running, text},
     operator::{NAME, NAMESPACE},
     space::LIMIT,
+    tool::run,
 };
 use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 const NODE_LABEL: &str = "coxswain.test/switched";
-
-async fn run(program: &str, words: &[&str]) -> Result<String> {
-    let done = Command::new(program).args(words).output().await;
-    let done = done.with_context(|| format!("starting {program}"))?;
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    ensure!(
-        done.status.success(),
-        "{program} {words:?} failed:\n{said}{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    Ok(said)
-}
 
 /// Applies what the MPI Operator publishes, as its guide says; server-side, as its CRD is too large otherwise.
 async fn to_the_mpi_operator() -> Result<()> {
