@@ -24,6 +24,8 @@ const SCHEDULER: &str = "scheduler-plugins-scheduler";
 /// Pods that the plugin refused wait for the next pod or group, or for this long, 5 minutes by default: it does not ask to
 /// be told of pods that went.
 const FLUSH: &str = "--pod-max-in-unschedulable-pods-duration=5s";
+/// A gang that was refused is looked at again every half minute at most, and one job comes after the other.
+const LONG: Duration = Duration::from_mins(5);
 const OURS: &str = "coxswain.dev/workers";
 
 /// There is one operator, and each test here gives it another flag.
@@ -162,7 +164,7 @@ async fn never_both_half(space: &Space, shape: impl Fn(Job) -> Job) -> Result<()
             let half = placed.values().filter(|count| **count == 1).count();
             (half > 1).then(|| format!("{placed:?}"))
         };
-        if let Err(wrong) = crate::watch::never(&watched, all, LIMIT * 2, both_half).await {
+        if let Err(wrong) = crate::watch::never(&watched, all, LONG * 2, both_half).await {
             *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(wrong.to_string());
         }
     });
@@ -170,7 +172,7 @@ async fn never_both_half(space: &Space, shape: impl Fn(Job) -> Job) -> Result<()
         space.create(&shape(half_and_more(name).await?)).await?;
     }
     for name in ["left", "right"] {
-        space.succeeds(name).await?;
+        space.succeeds_within(name, LONG).await?;
         space.ran_on_workers(name, 2).await?;
     }
     watching.abort();
@@ -251,7 +253,7 @@ async fn a_job_that_can_never_fit_holds_no_node_and_its_group_says_what_it_needs
 
     let patch = json!({"spec": {"runPolicy": {"schedulingPolicy": {"minResources": null}}}});
     space.patch(Kind::MpiJob, "pi", patch).await?;
-    space.succeeds("pi").await?;
+    space.succeeds_within("pi", LONG).await?;
     space.remove().await?;
     ensure!(scheduler.try_wait()?.is_none(), "the gang scheduler has ended, see its log");
     operator_with(None).await
