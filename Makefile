@@ -58,7 +58,7 @@ demo-down: ## Remove everything that `make demo` started
 	@tests/demo/down
 
 .PHONY: test
-test: lint test-rust test-bed test-manifests test-bench test-cluster ## Everything that CI runs
+test: lint test-rust test-conformance test-bed test-manifests test-bench test-cluster ## Everything that CI runs
 
 .PHONY: lint
 lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
@@ -67,6 +67,10 @@ lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
 .PHONY: test-rust
 test-rust: plugins ## Unit, property, golden and plugin tests
 	@cargo test --workspace
+
+.PHONY: test-conformance
+test-conformance: plugins operator ## Real launchers of seven releases on what the plugins render
+	@tests/conformance/run
 
 .PHONY: test-bed
 test-bed: bed ## The bed itself: starts, runs a pod, leaves nothing behind
