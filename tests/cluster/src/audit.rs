@@ -23,6 +23,8 @@ pub struct Request {
     pub uri: String,
     /// HTTP status of the answer.
     pub code: i64,
+    /// The roles allow it. (An answer of 403 may also come from admission, as in a namespace that is being deleted.)
+    pub allowed: bool,
 }
 
 impl Request {
@@ -53,5 +55,6 @@ fn request(event: &Value) -> Option<Request> {
         namespace: text("/objectRef/namespace"),
         uri: text("/requestURI"),
         code: event.pointer("/responseStatus/code").and_then(Value::as_i64).unwrap_or_default(),
+        allowed: text("/annotations/authorization.k8s.io~1decision") == "allow",
     })
 }
