@@ -32,7 +32,7 @@ pub struct Context<C> {
     pub cluster: C,
     /// Renders.
     pub plugins: Arc<Plugins>,
-    /// Jobs that are decoded, rendered and compared at once; each takes some hundred KiB meanwhile. Waiting for the
+    /// Jobs that are rendered and compared at once; each takes some hundred KiB meanwhile. Waiting for the
     /// API server does not count.
     pub thoughts: Semaphore,
     /// What may wait.
@@ -64,8 +64,6 @@ struct Rendered {
 
 /// One pass. Says how it ended; an error is retried as its reason asks.
 pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, Failed> {
-    // Never closed; without a permit it would only take more memory.
-    let thinks = ctx.thoughts.acquire().await;
     let Some(raw) = ctx.cluster.job(key) else { return Ok(Ended::Gone) };
     let job = match ValidJob::parse(&raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
@@ -77,6 +75,8 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
     };
     ctx.cluster.adopt(&job).await?;
+    // Never closed; without a permit it would only take more memory.
+    let thinks = ctx.thoughts.acquire().await;
     let seen = ctx.cluster.observe(&job);
     let phase = phase::of(&job, &seen);
     let (job, rendered) = render(ctx, job, &seen, phase).await?;
