@@ -62,8 +62,8 @@ struct Arguments {
     /// Only what does not depend on the machine; an aim of that kind that is missed is an error.
     #[arg(long)]
     guard: bool,
-    /// Only this size, such as 1x1000; may be given several times. Leaves out memory, restart and quiet.
-    #[arg(long, value_name = "JOBSxWORKERS")]
+    /// Only this: a size such as 1x1000, `bare-pods`, `memory` or `running`; may be given several times.
+    #[arg(long, value_name = "WHAT")]
     only: Vec<String>,
 }
 
@@ -106,12 +106,23 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         return Ok(plan);
     }
     let name = |shape: job::Shape| format!("{}x{}", shape.jobs, shape.workers);
-    plan.sizes.retain(|(shape, _)| arguments.only.contains(&name(*shape)));
-    if plan.sizes.is_empty() {
-        let known: Vec<String> = Plan::full().sizes.iter().map(|(shape, _)| name(*shape)).collect();
-        bail!("--only {}: sizes are {}", arguments.only.join(" "), known.join(", "));
+    let mut known: Vec<String> = plan.sizes.iter().map(|(shape, _)| name(*shape)).collect();
+    known.extend(["bare-pods", "memory", "running"].map(str::to_owned));
+    if let Some(unknown) = arguments.only.iter().find(|only| !known.contains(only)) {
+        bail!("--only {unknown}: there are {}", known.join(", "));
     }
-    Ok(Plan { bare_pods: (0, 0), running: (0, 0), memory: Vec::new(), ..plan })
+    let wanted = |what: &str| arguments.only.iter().any(|only| only == what);
+    plan.sizes.retain(|(shape, _)| wanted(&name(*shape)));
+    if !wanted("bare-pods") {
+        plan.bare_pods = (0, 0);
+    }
+    if !wanted("memory") {
+        plan.memory.clear();
+    }
+    if !wanted("running") {
+        plan.running = (0, 0);
+    }
+    Ok(plan)
 }
 
 fn machine() -> Machine {

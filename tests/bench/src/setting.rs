@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -38,6 +38,9 @@ pub struct Setting {
     /// Where files go.
     pub out: PathBuf,
 }
+
+/// Requests that may be needed to delete a collection, of up to a minute each.
+const TRIES: u32 = 10;
 
 /// All jobs.
 const JOBS: &str = "/apis/kubeflow.org/v2beta1/mpijobs";
@@ -84,7 +87,14 @@ impl Setting {
             "api/v1/namespaces/NS/pods",
         ] {
             let path = format!("/{}?propagationPolicy=Background", collection.replace("NS", namespace));
-            self.admin.send(Method::DELETE, &path, JSON, String::new()).await?;
+            // Thousands take longer than a request may; what is left goes with the next one.
+            let mut tries = 0;
+            while !matches!(self.admin.ask(Method::DELETE, &path, JSON, String::new()).await, Ok(a) if a.code < 300)
+            {
+                tries += 1;
+                ensure!(tries < TRIES, "{path}: the API server does not delete it");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
         }
         self.kubelet.until(namespace, LIMIT, "all pods are gone", |pods| pods.all == 0).await?;
         self.admin
