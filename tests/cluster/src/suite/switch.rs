@@ -19,6 +19,15 @@ use serde_json::{Value, json};
 
 const NODE_LABEL: &str = "coxswain.test/switched";
 
+/// Ends Coxswain, as `docs/upgrade.md` says. Beside the MPI Operator's roles, which replace its own, it would begin jobs
+/// that it cannot finish.
+async fn coxswain_ends() -> Result<()> {
+    let deployment = format!("deployment/{NAME}");
+    run("kubectl", &["-n", NAMESPACE, "scale", &deployment, "--replicas=0"]).await?;
+    let pods = ["wait", "--for=delete", "pod", "-l", &format!("app={NAME}"), "--timeout=180s"];
+    run("kubectl", &[&["-n", NAMESPACE][..], &pods].concat()).await.map(drop)
+}
+
 /// Applies what the MPI Operator publishes, as its guide says; server-side, as its CRD is too large otherwise.
 async fn to_the_mpi_operator() -> Result<()> {
     let manifests =
@@ -95,6 +104,7 @@ async fn workers_pend(space: &Space, job: &str) -> Result<()> {
 #[tokio::test]
 async fn jobs_of_the_mpi_operator_go_on_under_coxswain_and_those_of_coxswain_after_a_drain() -> Result<()> {
     let space = Space::new("switch").await?;
+    coxswain_ends().await?;
     to_the_mpi_operator().await?;
     let before = there(&space).await?;
     to_coxswain().await?;
@@ -189,13 +199,7 @@ async fn and_back(space: &Space) -> Result<()> {
     space.workers_run("gated", 2).await?;
     let long = pods(space, "long").await?;
 
-    let deployment = format!("deployment/{NAME}");
-    run("kubectl", &["-n", NAMESPACE, "scale", &deployment, "--replicas=0"]).await?;
-    run(
-        "kubectl",
-        &["-n", NAMESPACE, "wait", "--for=delete", "pod", "-l", &format!("app={NAME}"), "--timeout=180s"],
-    )
-    .await?;
+    coxswain_ends().await?;
     let coxswain = env::var("COXSWAIN_BINARY").context("COXSWAIN_BINARY must name it")?;
     let said = run(&coxswain, &["drain"]).await?;
     println!("{said}");
