@@ -5,6 +5,7 @@
 
 mod floor;
 mod registry;
+pub mod signature;
 mod source;
 mod state;
 mod wishes;
