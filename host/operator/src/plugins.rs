@@ -4,10 +4,13 @@
 //! ([`Plugins::render`]), whatever the cluster's plugins have become meanwhile.
 
 mod floor;
+pub mod probes;
 mod registry;
 pub mod signature;
 mod source;
 mod state;
+pub mod trial;
+pub mod vectors;
 mod wishes;
 
 use std::{
@@ -25,7 +28,7 @@ use anyhow::{Context as _, Result};
 use coxswain_model::{
     job::ValidJob,
     pin::{Digest, Pin, PinnedPlugin},
-    plan::{Descriptor, Failure, Place, Violation},
+    plan::{Descriptor, Failure, Violation},
     policy::{self, ClusterPolicy, Granted},
     seen::Seen,
     status::trouble::Trouble,
@@ -192,15 +195,7 @@ impl Plugins {
         let view = job.view(gated);
         let members = job.members(seen);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
-        let called = spawn_blocking(move || {
-            let mut plan = chain.render(&view)?;
-            let followed = chain.follow(&view, &members)?;
-            plan.files.retain(|file| {
-                file.place != Place::Job || followed.iter().all(|newer| newer.name != file.name)
-            });
-            plan.files.extend(followed);
-            Ok((plan, chain))
-        });
+        let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
         let (plan, chain) = match called.await {
             Ok(result) => result.map_err(|fault| trouble(pin, fault))?,
             Err(panicked) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use coxswain_model::{
-    plan::{Failure, File, Note, Plan},
+    plan::{Failure, File, Note, Place, Plan},
     view::{JobView, Member, Setting},
 };
 
@@ -66,6 +66,21 @@ impl Chain {
                 }),
             }
         }
+        Ok(plan)
+    }
+
+    /// What is rendered, with the files that follow `members` in the place of those of the same name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::render`].
+    pub fn plan(&self, job: &JobView, members: &[Member]) -> Result<Plan, ChainFault> {
+        let mut plan = self.render(job)?;
+        let followed = self.follow(job, members)?;
+        let is_followed =
+            |file: &File| file.place == Place::Job && followed.iter().any(|newer| newer.name == file.name);
+        plan.files.retain(|file| !is_followed(file));
+        plan.files.extend(followed);
         Ok(plan)
     }
 

@@ -6,6 +6,7 @@ use coxswain_model::{
     api::wire,
     job::ValidJob,
     pin::{Digest, Pin, PinnedPlugin},
+    plan::Descriptor,
     status::trouble::Trouble,
 };
 use coxswain_sandbox::Plugin;
@@ -138,12 +139,22 @@ fn tunes(active: &Active, job: &ValidJob) -> bool {
     serves.is_empty() || serves.contains(&job.implementation)
 }
 
-/// Settings merged: what the plugin declares, then the administrator's, then the job's.
 fn pinned(name: &str, active: &Active, job: &ValidJob) -> PinnedPlugin {
-    let declared = active.plugin.descriptor().settings.iter();
+    let jobs = job.wishes.settings.get(name);
+    let settings = merged(active.plugin.descriptor(), &active.settings, jobs);
+    PinnedPlugin { name: name.to_owned(), digest: active.plugin.digest().clone(), settings }
+}
+
+/// Settings merged: what the plugin declares, then the administrator's, then the job's.
+pub fn merged(
+    plugin: &Descriptor,
+    given: &BTreeMap<String, String>,
+    jobs: Option<&BTreeMap<String, String>>,
+) -> BTreeMap<String, String> {
+    let declared = plugin.settings.iter();
     let mut settings: BTreeMap<String, String> =
         declared.filter_map(|kind| Some((kind.key.clone(), kind.default.clone()?))).collect();
-    settings.extend(active.settings.clone());
-    settings.extend(job.wishes.settings.get(name).cloned().unwrap_or_default());
-    PinnedPlugin { name: name.to_owned(), digest: active.plugin.digest().clone(), settings }
+    settings.extend(given.clone());
+    settings.extend(jobs.cloned().unwrap_or_default());
+    settings
 }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::MpiJob,
     desired::{self, Desired, Gang},
     job::{ValidJob, Verdict, violation},
     policy::ClusterPolicy,
@@ -19,10 +19,7 @@ use coxswain_model::{
 };
 use serde_json::Value;
 
-use crate::plugins::{NoPlan, Plugins, Rules};
-
-/// Stands where the API server would put the job's uid.
-const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
+use crate::plugins::{NoPlan, Plugins, Rules, trial};
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
@@ -147,20 +144,7 @@ fn read(file: &Path) -> Result<MpiJob> {
         std::fs::read_to_string(file).with_context(|| format!("reading {shown}"))?
     };
     let raw: Value = serde_saphyr::from_str(&text).with_context(|| format!("reading {shown} as YAML"))?;
-    let kind = raw.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let version = raw.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    if (kind, version) != (wire::KIND, wire::API_VERSION) {
-        bail!("{shown} holds {version} {kind}, not {} {}", wire::API_VERSION, wire::KIND);
-    }
-    let mut job: MpiJob =
-        serde_json::from_value(raw).with_context(|| format!("reading {shown} as an MPIJob"))?;
-    if job.metadata.namespace.is_empty() {
-        job.metadata.namespace = "default".into();
-    }
-    if job.metadata.uid.is_empty() {
-        job.metadata.uid = NO_UID.into();
-    }
-    Ok(job)
+    trial::raw_job(raw).map_err(anyhow::Error::msg).with_context(|| format!("reading {shown}"))
 }
 
 fn words(trouble: &Trouble) -> anyhow::Error {
