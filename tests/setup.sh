@@ -75,6 +75,8 @@ packages() {
     cat <<'TABLE'
 command gcc|gcc|gcc
 static_libc|libc6-dev|glibc-devel glibc-static
+command clang|clang|clang
+command wasm-ld|lld|lld
 command make|make|make
 command git|git|git
 file /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt|ca-certificates|ca-certificates

@@ -4,7 +4,7 @@ use std::{env, ffi::OsString, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{self, PROFILE, Package, TARGET, Workspace};
+use crate::workspace::{self, PROFILE, TARGET, Workspace};
 
 /// What to do where the compiler has no standard library for the target.
 const NO_TARGET: &str = "the compiler has no standard library for wasm32-unknown-unknown. Either
@@ -14,8 +14,11 @@ or, where rustup cannot fetch it, with Debian's packages
   export RUSTC=/usr/bin/rustc CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-19 COXSWAIN_CARGO=/usr/bin/cargo
   export COXSWAIN_WASM_ENV=RUSTC_BOOTSTRAP=1 COXSWAIN_WASM_FLAGS=-Zbuild-std=std,panic_abort";
 
-/// Compiles the core modules of `plugins`.
-pub fn modules(workspace: &Workspace, plugins: &[&Package]) -> Result<()> {
+/// Compiles the core modules of `packages`.
+pub fn modules(workspace: &Workspace, packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
     let flags = env::var("COXSWAIN_WASM_FLAGS").unwrap_or_default();
     if !flags.contains("build-std") && !has_target()? {
         bail!("{NO_TARGET}");
@@ -23,7 +26,7 @@ pub fn modules(workspace: &Workspace, plugins: &[&Package]) -> Result<()> {
 
     let mut command = workspace::cargo();
     command.args(["build", "--locked", "--target", TARGET, "--profile", PROFILE]);
-    command.args(plugins.iter().flat_map(|plugin| ["--package", &plugin.id]));
+    command.args(packages.iter().flat_map(|package| ["--package", package]));
     command.args(flags.split_whitespace());
     command.current_dir(&workspace.root);
     // KEY=VALUE words such as RUSTC_BOOTSTRAP=1, for this command alone: build scripts of other crates look at it too.

@@ -1,13 +1,17 @@
-//! Builds every plugin of the workspace as a component and writes `target/plugins/NAME.wasm`, and what is
-//! for tests only into `target/plugins/unshipped`.
+//! Builds plugins as components: those of the workspace into `target/plugins/NAME.wasm`, its examples into
+//! `target/plugins/examples`, what is for tests only into `target/plugins/unshipped`.
 //!
 //! ```text
-//! cargo run -p coxswain-plugin-build [-- NAME…]
+//! cargo run -p coxswain-plugin-build                 all of them
+//! cargo run -p coxswain-plugin-build -- --shipped    those of the operator's image
+//! cargo run -p coxswain-plugin-build -- NAME…        these
+//! cargo run -p coxswain-plugin-build -- ./FOLDER…    a plugin in C anywhere, into ./NAME.wasm
 //! ```
 //!
 //! | Variable | Meaning |
 //! |---|---|
 //! | `COXSWAIN_CARGO` | the cargo to call; default `cargo` |
+//! | `COXSWAIN_CC` | the clang that compiles plugins in C; default `clang` |
 //! | `COXSWAIN_WASM_FLAGS` | more arguments of `cargo build`, separated by blanks, such as `-Zbuild-std=std,panic_abort` |
 //! | `COXSWAIN_WASM_ENV` | variables for that cargo alone, `KEY=VALUE` words such as `RUSTC_BOOTSTRAP=1` |
 //! | `COXSWAIN_PLUGINS` | where to write; default `plugins` in the target directory |
@@ -15,20 +19,28 @@
 //! Everything else (`RUSTC`, a linker) reaches cargo as it is; `RUSTFLAGS` does not, as it would change the bytes and
 //! with them every digest.
 
+mod c;
 mod compile;
 mod workspace;
 
-use std::{fmt::Write, fs, process::ExitCode};
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::workspace::{Package, Workspace};
+use crate::workspace::{Plugin, Purpose, Source, Workspace};
 
 /// A shipped component fits a ConfigMap many times over and compiles in tens of milliseconds.
 const SHIPPED_LIMIT: usize = 60 << 10;
 /// Those for tests hold many ways to fail.
-const HOSTILE_LIMIT: usize = 100 << 10;
+const TEST_LIMIT: usize = 100 << 10;
+/// The word for those of the operator's image.
+const SHIPPED: &str = "--shipped";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -40,44 +52,81 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(names: &[String]) -> Result<()> {
+fn run(words: &[String]) -> Result<()> {
     let workspace = Workspace::read()?;
-    let known = |name: &String| workspace.plugins.iter().any(|plugin| plugin.name == *name);
-    if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let all: Vec<&str> = workspace.plugins.iter().map(|plugin| &*plugin.name).collect();
-        anyhow::bail!("no plugin is called {unknown}; there are: {}", all.join(", "));
+    if words.is_empty() {
+        return build(&workspace, &workspace.plugins.iter().collect::<Vec<_>>());
     }
+    if words == [SHIPPED] {
+        let shipped = |plugin: &&Plugin| plugin.purpose == Purpose::Shipped;
+        return build(&workspace, &workspace.plugins.iter().filter(shipped).collect::<Vec<_>>());
+    }
+    let (folders, names): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.contains('/'));
+    let chosen: Vec<&Plugin> =
+        names.into_iter().map(|name| named(&workspace, name)).collect::<Result<_>>()?;
+    build(&workspace, &chosen)?;
+    folders.into_iter().try_for_each(|folder| elsewhere(&workspace, folder))
+}
 
-    let chosen: Vec<&Package> =
-        workspace.plugins.iter().filter(|plugin| names.is_empty() || names.contains(&plugin.name)).collect();
-    compile::modules(&workspace, &chosen)?;
-    chosen.into_iter().try_for_each(|plugin| componentize(&workspace, plugin))
+fn named<'a>(workspace: &'a Workspace, name: &str) -> Result<&'a Plugin> {
+    let found = workspace.plugins.iter().find(|plugin| plugin.name == name);
+    found.with_context(|| {
+        let all: Vec<&str> = workspace.plugins.iter().map(|plugin| &*plugin.name).collect();
+        format!("no plugin is called {name}; there are: {}", all.join(", "))
+    })
+}
+
+/// Builds plugins of the workspace, those in Rust at once.
+fn build(workspace: &Workspace, plugins: &[&Plugin]) -> Result<()> {
+    let packages: Vec<&str> = plugins
+        .iter()
+        .filter_map(|plugin| match &plugin.source {
+            Source::Rust(package) => Some(&**package),
+            Source::C(_) => None,
+        })
+        .collect();
+    compile::modules(workspace, &packages)?;
+    for plugin in plugins {
+        let module = match &plugin.source {
+            Source::Rust(package) => workspace.module(package),
+            Source::C(folder) => c::module(workspace, &plugin.name, folder)?,
+        };
+        let folder = workspace.folder(plugin);
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let limit = if plugin.purpose == Purpose::Test { TEST_LIMIT } else { SHIPPED_LIMIT };
+        componentize(&plugin.name, &module, &folder, limit)?;
+    }
+    Ok(())
+}
+
+/// A plugin in C that is not of the workspace: its component goes where the person is.
+fn elsewhere(workspace: &Workspace, folder: &str) -> Result<()> {
+    let path = fs::canonicalize(folder).with_context(|| format!("reading {folder}"))?;
+    let Some(Plugin { name, source: Source::C(path), .. }) = workspace::in_c(&path, &workspace.root) else {
+        bail!("{folder} holds no {}, so it is no plugin in C", c::MAIN);
+    };
+    let module = c::module(workspace, &name, &path)?;
+    // The operator's bounds apply, and it says so in words.
+    componentize(&name, &module, &PathBuf::from("."), usize::MAX)
 }
 
 /// Core module to component, within its limit, written and reported.
-fn componentize(workspace: &Workspace, plugin: &Package) -> Result<()> {
-    let module = workspace.module(plugin);
-    let bytes = fs::read(&module).with_context(|| format!("reading {}", module.display()))?;
+fn componentize(name: &str, module: &Path, folder: &Path, limit: usize) -> Result<()> {
+    let bytes = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&bytes)
         .and_then(wit_component::ComponentEncoder::encode)
         .with_context(|| format!("making a component of {}", module.display()))?;
 
-    let shipped = plugin.name != "hostile";
-    let limit = if shipped { SHIPPED_LIMIT } else { HOSTILE_LIMIT };
     let size = component.len();
-    ensure!(size <= limit, "{} has {size} bytes, the limit is {limit}", plugin.name);
-
-    // An operator serves whatever lies in its plugin directory, so what is never shipped lies elsewhere.
-    let folder = if shipped { workspace.output.clone() } else { workspace.output.join("unshipped") };
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let path = folder.join(&plugin.name).with_extension("wasm");
+    ensure!(size <= limit, "{name} has {size} bytes, the limit is {limit}");
+    let path = folder.join(name).with_extension("wasm");
     // Unchanged bytes keep their time stamp, so that nothing that depends on them is built again.
     if fs::read(&path).ok().as_deref() != Some(&*component) {
         fs::write(&path, &component).with_context(|| format!("writing {}", path.display()))?;
     }
-    eprintln!("{:<12} {size:>6} bytes  sha256:{}", plugin.name, digest(&component));
+    eprintln!("{name:<12} {size:>6} bytes  sha256:{}", digest(&component));
     Ok(())
 }
 

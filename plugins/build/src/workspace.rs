@@ -1,14 +1,22 @@
 //! Where things are: cargo says it, nothing is guessed.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+
+use crate::c;
 
 /// Target triple of all plugins: no system behind it, so a component imports nothing.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// Profile in the workspace's `Cargo.toml`.
 pub const PROFILE: &str = "plugin";
+/// Plugins to start from.
+const EXAMPLES: &str = "examples/plugins";
 
 /// The workspace as far as building plugins goes.
 pub struct Workspace {
@@ -18,16 +26,49 @@ pub struct Workspace {
     pub target: PathBuf,
     /// Where components go.
     pub output: PathBuf,
-    /// Members of type `cdylib`, by name.
-    pub plugins: Vec<Package>,
+    /// Members of type `cdylib` and the examples in C, by name.
+    pub plugins: Vec<Plugin>,
 }
 
 /// One plugin.
-pub struct Package {
+pub struct Plugin {
     /// Name of its folder, which is the name it is loaded as.
     pub name: String,
-    /// Name of its package.
-    pub id: String,
+    /// What it is written in.
+    pub source: Source,
+    /// Who gets it.
+    pub purpose: Purpose,
+}
+
+/// What a plugin is written in.
+pub enum Source {
+    /// A package of the workspace, by its name.
+    Rust(String),
+    /// The files of a folder.
+    C(PathBuf),
+}
+
+/// Who gets a plugin. An operator serves whatever lies in its plugin directory, so what is not shipped lies elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Every operator.
+    Shipped,
+    /// Whoever writes a plugin.
+    Example,
+    /// Tests alone.
+    Test,
+}
+
+impl Purpose {
+    fn of(name: &str, folder: &Path, root: &Path) -> Self {
+        if folder.starts_with(root.join(EXAMPLES)) {
+            Self::Example
+        } else if name == "hostile" {
+            Self::Test
+        } else {
+            Self::Shipped
+        }
+    }
 }
 
 /// The cargo to call.
@@ -50,26 +91,36 @@ impl Workspace {
             let text = metadata.get(key).and_then(Value::as_str);
             Ok(text.with_context(|| format!("cargo's metadata lack {key}"))?.into())
         };
-        let target = folder("target_directory")?;
+        let (root, target) = (folder("workspace_root")?, folder("target_directory")?);
         let packages = metadata.get("packages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let mut plugins: Vec<Package> = packages.iter().filter_map(plugin).collect();
+        let mut plugins: Vec<Plugin> = packages.iter().filter_map(|package| rust(package, &root)).collect();
+        plugins.extend(examples_in_c(&root)?);
         plugins.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Self {
-            root: folder("workspace_root")?,
+            root,
             output: env::var_os("COXSWAIN_PLUGINS").map_or_else(|| target.join("plugins"), PathBuf::from),
             target: target.join("plugin-build"),
             plugins,
         })
     }
 
-    /// The core module that cargo leaves for a plugin.
-    pub fn module(&self, plugin: &Package) -> PathBuf {
-        self.target.join(TARGET).join(PROFILE).join(plugin.id.replace('-', "_")).with_extension("wasm")
+    /// The core module that cargo leaves for a package.
+    pub fn module(&self, package: &str) -> PathBuf {
+        self.target.join(TARGET).join(PROFILE).join(package.replace('-', "_")).with_extension("wasm")
+    }
+
+    /// Where the component of a plugin goes.
+    pub fn folder(&self, plugin: &Plugin) -> PathBuf {
+        match plugin.purpose {
+            Purpose::Shipped => self.output.clone(),
+            Purpose::Example => self.output.join("examples"),
+            Purpose::Test => self.output.join("unshipped"),
+        }
     }
 }
 
 /// A package that makes a `cdylib`.
-fn plugin(package: &Value) -> Option<Package> {
+fn rust(package: &Value, root: &Path) -> Option<Plugin> {
     let is_cdylib = |target: &Value| {
         target
             .get("crate_types")
@@ -81,6 +132,25 @@ fn plugin(package: &Value) -> Option<Package> {
         return None;
     }
     let manifest = PathBuf::from(package.get("manifest_path")?.as_str()?);
-    let name = manifest.parent()?.file_name()?.to_str()?.to_owned();
-    Some(Package { name, id: package.get("name")?.as_str()?.to_owned() })
+    let folder = manifest.parent()?;
+    let name = folder.file_name()?.to_str()?.to_owned();
+    let purpose = Purpose::of(&name, folder, root);
+    Some(Plugin { name, source: Source::Rust(package.get("name")?.as_str()?.to_owned()), purpose })
+}
+
+/// A plugin in C, if the folder holds one.
+pub fn in_c(folder: &Path, root: &Path) -> Option<Plugin> {
+    let name = folder.join(c::MAIN).is_file().then(|| folder.file_name()?.to_str().map(str::to_owned))??;
+    let purpose = Purpose::of(&name, folder, root);
+    Some(Plugin { name, source: Source::C(folder.to_owned()), purpose })
+}
+
+fn examples_in_c(root: &Path) -> Result<Vec<Plugin>> {
+    let folder = root.join(EXAMPLES);
+    let entries = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+    let folders: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("reading {}", folder.display()))?;
+    Ok(folders.iter().filter_map(|folder| in_c(folder, root)).collect())
 }

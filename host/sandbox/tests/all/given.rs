@@ -24,9 +24,9 @@ pub fn bytes(name: &str) -> Vec<u8> {
     let workspace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let target = || env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
     let folder = env::var_os("COXSWAIN_PLUGINS").map_or_else(|| target().join("plugins"), PathBuf::from);
+    let places = ["unshipped", "examples"].map(|place| folder.join(place).join(name).with_extension("wasm"));
     let shipped = folder.join(name).with_extension("wasm");
-    let unshipped = folder.join("unshipped").join(name).with_extension("wasm");
-    let path = if unshipped.exists() { unshipped } else { shipped };
+    let path = places.into_iter().find(|path| path.exists()).unwrap_or(shipped);
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `make plugins`", path.display()))
 }
 

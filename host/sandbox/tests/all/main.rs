@@ -8,6 +8,7 @@
 )]
 
 mod chain;
+mod examples;
 mod given;
 mod golden;
 mod hostile;
