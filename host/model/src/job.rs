@@ -224,6 +224,11 @@ impl ValidJob {
         index + u32::from(self.launcher_runs_ranks)
     }
 
+    /// Path of a file beside the key pair.
+    pub fn ssh_file(&self, name: &str) -> String {
+        format!("{}/{name}", self.ssh_mount_path.trim_end_matches('/'))
+    }
+
     /// `team-a/pi`, for people.
     pub fn key(&self) -> String {
         format!("{}/{}", self.names.namespace(), self.names.job())

@@ -37,7 +37,7 @@ pub struct Seen {
     /// ConfigMap with the files for every pod.
     pub files: Option<ConfigSeen>,
     /// Secret with the key pair; its values are never read.
-    pub secret: Option<ObjectSeen>,
+    pub secret: Option<SecretSeen>,
     /// Launcher Job.
     pub launcher: Option<LauncherSeen>,
     /// Gang scheduling's group.
@@ -82,6 +82,15 @@ pub struct SliceSeen {
     pub object: ObjectSeen,
     /// Pods that it gives out by a host name of their own.
     pub pods: Box<[Uid]>,
+}
+
+/// The Secret, by its metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecretSeen {
+    /// Identity.
+    pub object: ObjectSeen,
+    /// It was made with a `known_hosts` line, as annotation [`crate::api::wire::ANNOTATION_SSH_HOST_KEYS`] tells.
+    pub has_known_hosts: bool,
 }
 
 /// A ConfigMap, by the digest of its content.

@@ -111,6 +111,8 @@ pub struct SshView {
     pub mount_path: String,
     /// Port of the daemon if it is not 22.
     pub port: Option<u16>,
+    /// File with the host keys that ssh may accept; absent where the image decides.
+    pub known_hosts: Option<String>,
 }
 
 /// A key and its value.

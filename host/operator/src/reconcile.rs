@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coxswain_model::{
-    desired::{self, Desired, Gang, Upkeep},
+    desired::{self, Desired, Gang, Upkeep, secret},
     diff::{self, Wanted},
     gate,
     job::{ValidJob, Verdict},
@@ -124,6 +124,10 @@ async fn render<C: Cluster>(
         return Ok((job, Rendered::default()));
     }
     let in_trouble = |trouble| Rendered { trouble: Some(trouble), ..Rendered::default() };
+    if secret::lacks_known_hosts(&job, seen) {
+        let secret = job.names.secret();
+        return Ok((job, in_trouble(Trouble::KnownHostsMissing { secret })));
+    }
     let (pin, fresh) = match Standing::of(&job, seen) {
         Standing::Pinned(pin) => (pin, false),
         Standing::Fresh => match ctx.plugins.choose(&job) {

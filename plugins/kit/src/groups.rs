@@ -1,6 +1,6 @@
 //! Who starts a run, who executes its ranks, and how many there are.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use crate::{
     plan,
@@ -42,13 +42,14 @@ pub fn has_uneven_slots(job: &Job) -> bool {
     slots.next().is_some_and(|first| slots.any(|next| next != first))
 }
 
-/// Arguments for every ssh: `args`, and the port where the job names one.
+/// Arguments for every ssh: the check of host keys where the job asks for one, `args`, and the port where the job names
+/// one. Of options that stand twice ssh takes the first, so `args` cannot turn the check off.
 pub fn ssh_args(job: &Job, args: &str) -> String {
-    match job.ssh.as_ref().and_then(|ssh| ssh.port) {
-        Some(port) if args.is_empty() => format!("-p {port}"),
-        Some(port) => format!("{args} -p {port}"),
-        None => args.into(),
-    }
+    let known_hosts = job.ssh.as_ref().and_then(|ssh| ssh.known_hosts.as_ref());
+    let check = known_hosts.map(|file| format!("-o StrictHostKeyChecking=yes -o UserKnownHostsFile={file}"));
+    let port = job.ssh.as_ref().and_then(|ssh| ssh.port).map(|port| format!("-p {port}"));
+    let given = Some(args.to_owned()).filter(|args| !args.is_empty());
+    [check, given, port].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// The user's program, for jobs that ask for a rendered command: the driver's `args`.
@@ -77,7 +78,7 @@ pub fn program(driver: &Group) -> Result<&[String], Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use crate::{sample, types::Ssh};
     use alloc::vec;
 
     #[test]
@@ -113,6 +114,24 @@ mod tests {
         job.groups[1].hosts[2].slots = 1;
 
         assert!(has_uneven_slots(&job));
+    }
+
+    #[test]
+    fn the_check_of_host_keys_stands_before_arguments_that_could_turn_it_off() {
+        let mut job = sample::job(1, 1);
+        let ssh = |port, known_hosts: Option<&str>| {
+            Some(Ssh { mount_path: "/root/.ssh".into(), port, known_hosts: known_hosts.map(Into::into) })
+        };
+
+        assert_eq!(ssh_args(&job, "-q"), "-q");
+        job.ssh = ssh(Some(2222), None);
+        assert_eq!(ssh_args(&job, ""), "-p 2222");
+        job.ssh = ssh(Some(2222), Some("/root/.ssh/known_hosts"));
+        assert_eq!(
+            ssh_args(&job, "-o StrictHostKeyChecking=no"),
+            "-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/root/.ssh/known_hosts -o StrictHostKeyChecking=no \
+             -p 2222"
+        );
     }
 
     #[test]

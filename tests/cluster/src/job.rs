@@ -110,6 +110,12 @@ impl Job {
         self.set("/spec/mpiReplicaSpecs/Worker/template/spec/initContainers", vec![wait.0])
     }
 
+    /// The workers are Ready once their sshd listens.
+    #[must_use]
+    pub fn ssh_probe(self) -> Self {
+        self.annotate("coxswain.dev/ssh-probe", "2222")
+    }
+
     /// A field of `spec.runPolicy`.
     #[must_use]
     pub fn run_policy(self, field: &str, value: impl Into<Value>) -> Self {

@@ -47,6 +47,12 @@ pub const SSH_VOLUME: &str = "ssh-auth";
 pub const SSH_PRIVATE_KEY: &str = "ssh-privatekey";
 /// Secret key with the public half, an `authorized_keys` line.
 pub const SSH_PUBLIC_KEY: &str = "ssh-publickey";
+/// Secret key with the `known_hosts` line of a job whose launcher checks host keys.
+pub const SSH_KNOWN_HOSTS: &str = "ssh-knownhosts";
+/// File of that line beside the key pair.
+pub const SSH_KNOWN_HOSTS_FILE: &str = "known_hosts";
+/// File of the private half, which is the workers' host key, too, where host keys are checked.
+pub const SSH_PRIVATE_KEY_FILE: &str = "id_rsa";
 /// Default of `spec.sshAuthMountPath`; only here do the key files get mode 0600, as root's sshd wants them.
 pub const ROOT_SSH_PATH: &str = "/root/.ssh";
 /// Volume of the files that every pod gets.
@@ -64,6 +70,8 @@ pub const ANNOTATION_START_GATE_TIMEOUT: &str = "coxswain.dev/start-gate-timeout
 pub const ANNOTATION_START_MIN_WORKERS: &str = "coxswain.dev/start-min-workers";
 /// Job annotation: a port; the workers get a TCP readiness probe on it.
 pub const ANNOTATION_SSH_PROBE: &str = "coxswain.dev/ssh-probe";
+/// Job annotation `job`: ssh accepts the job's own key as host key and no other. Also on the Secret that was made for it.
+pub const ANNOTATION_SSH_HOST_KEYS: &str = "coxswain.dev/ssh-host-keys";
 /// Job annotation: the launcher plugin by name, in place of the one that serves `spec.mpiImplementation`.
 pub const ANNOTATION_PLUGIN: &str = "coxswain.dev/plugin";
 /// Job annotation: tuner plugins, comma-separated, after the cluster's.

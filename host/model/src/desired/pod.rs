@@ -93,14 +93,17 @@ impl Pod {
         });
     }
 
-    /// The job's key pair.
+    /// The job's key pair, and the host keys to be accepted where the job asks for a check.
     pub fn ssh(&mut self, job: &ValidJob) {
         let item = |key: &str, path: &str| json!({"key": key, "path": path});
-        let items = [
-            item(wire::SSH_PRIVATE_KEY, "id_rsa"),
+        let mut items = vec![
+            item(wire::SSH_PRIVATE_KEY, wire::SSH_PRIVATE_KEY_FILE),
             item(wire::SSH_PUBLIC_KEY, "id_rsa.pub"),
             item(wire::SSH_PUBLIC_KEY, "authorized_keys"),
         ];
+        if job.wishes.checks_host_keys {
+            items.push(item(wire::SSH_KNOWN_HOSTS, wire::SSH_KNOWN_HOSTS_FILE));
+        }
         let mut secret = overlay::fields(json!({"secretName": job.names.secret(), "items": items}));
         if job.ssh_mount_path == wire::ROOT_SSH_PATH {
             overlay::set(&mut secret, "defaultMode", PRIVATE_MODE);

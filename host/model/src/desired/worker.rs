@@ -88,7 +88,7 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
     });
     pod.container(|container| {
         if overlay::is_empty(container, "command") && overlay::is_empty(container, "args") {
-            overlay::set(container, "command", json!(["/usr/sbin/sshd", "-De"]));
+            overlay::set(container, "command", daemon(job));
         }
         if let Some(port) = job.wishes.ssh_probe {
             probe(container, port);
@@ -101,6 +101,13 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
     pod.capabilities(granted);
     pod_group::join(&mut pod, job, gang);
     json!({"metadata": pod.metadata, "spec": pod.spec})
+}
+
+/// sshd in the foreground, with the image's configuration; where host keys are checked, the job's key is one of its own.
+fn daemon(job: &ValidJob) -> Value {
+    let host_key = job.wishes.checks_host_keys.then(|| job.ssh_file(wire::SSH_PRIVATE_KEY_FILE));
+    let words = ["/usr/sbin/sshd", "-De"].into_iter().map(str::to_owned);
+    words.chain(host_key.into_iter().flat_map(|file| ["-h".to_owned(), file])).collect()
 }
 
 /// A readiness probe on the ssh port, unless the user has one.

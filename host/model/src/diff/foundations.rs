@@ -22,7 +22,7 @@ pub fn steps(job: &ValidJob, seen: &Seen, desired: &Desired) -> Vec<Step> {
     let mut steps = Vec::new();
     steps.extend(service(job, seen, &desired.service));
     steps.extend(config(job, seen, &desired.config));
-    if let Held::Free = held(job, seen.secret.as_ref(), |secret| secret) {
+    if let Held::Free = held(job, seen.secret.as_ref(), |secret| &secret.object) {
         let object = ObjectName { kind: Kind::Secret, name: names.secret() };
         steps.push(Step::CreateSecret { object, manifest: desired.secret.clone() });
     }
@@ -57,7 +57,7 @@ pub fn are_leaving(seen: &Seen) -> bool {
         seen.service.as_ref().map(|service| &service.object),
         seen.config.as_ref().map(|config| &config.object),
         seen.files.as_ref().map(|files| &files.object),
-        seen.secret.as_ref(),
+        seen.secret.as_ref().map(|secret| &secret.object),
         seen.pod_group.as_ref().map(|group| &group.object),
     ];
     objects.into_iter().flatten().any(|object| object.deleting)

@@ -67,7 +67,7 @@ fn named<'a>(job: &ValidJob, seen: &'a Seen) -> [(Kind, String, Option<&'a Objec
         (Kind::Service, names.job().to_owned(), seen.service.as_ref().map(|service| &service.object)),
         (Kind::ConfigMap, names.config(), seen.config.as_ref().map(|config| &config.object)),
         (Kind::ConfigMap, names.files(), seen.files.as_ref().map(|files| &files.object)),
-        (Kind::Secret, names.secret(), seen.secret.as_ref()),
+        (Kind::Secret, names.secret(), seen.secret.as_ref().map(|secret| &secret.object)),
         (Kind::Job, names.launcher(), seen.launcher.as_ref().map(|launcher| &launcher.object)),
     ]
 }

@@ -20,6 +20,8 @@ pub struct Wishes {
     pub start_min_workers: Option<u32>,
     /// Port for a TCP readiness probe on the workers.
     pub ssh_probe: Option<u16>,
+    /// ssh accepts the job's own key as host key and no other.
+    pub checks_host_keys: bool,
     /// The plugin renders the launcher's command.
     pub renders_command: bool,
     /// Launcher plugin by name.
@@ -39,6 +41,7 @@ impl Default for Wishes {
             start_gate_timeout: DEFAULT_GATE_TIMEOUT,
             start_min_workers: None,
             ssh_probe: None,
+            checks_host_keys: false,
             renders_command: false,
             plugin: None,
             tuners: Vec::new(),
@@ -83,6 +86,11 @@ impl Wishes {
                 let port = value.parse().ok().filter(|port| *port > 0);
                 self.ssh_probe = Some(port.ok_or_else(|| invalid("must be a port number, 1 to 65535"))?);
             }
+            wire::ANNOTATION_SSH_HOST_KEYS => match value {
+                "job" => self.checks_host_keys = true,
+                "image" => self.checks_host_keys = false,
+                _ => return Err(FieldError::not_supported(path(), value, ["image", "job"])),
+            },
             wire::ANNOTATION_LAUNCH_COMMAND => match value {
                 "render" => self.renders_command = true,
                 "user" => self.renders_command = false,

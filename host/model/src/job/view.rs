@@ -42,6 +42,7 @@ impl ValidJob {
             ssh: Some(SshView {
                 mount_path: self.ssh_mount_path.clone(),
                 port: self.wishes.ssh_probe.filter(|port| *port != SSH_PORT),
+                known_hosts: self.wishes.checks_host_keys.then(|| self.ssh_file(wire::SSH_KNOWN_HOSTS_FILE)),
             }),
             elastic: self.wishes.start_min_workers.is_some(),
             gated,

@@ -1,6 +1,6 @@
 //! What keeps a job from being carried out, in words that tell its user what to change.
 
-use crate::plan::Violation;
+use crate::{api::wire::ANNOTATION_SSH_HOST_KEYS, plan::Violation};
 
 /// Why a job could not be rendered. Becomes the condition `Accepted=False`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub enum Trouble {
     },
     /// A plugin refused the job, or the policy refused the plan, or an object would be too large.
     PlanRefused(Vec<Violation>),
+    /// The job asks ssh to check host keys, but its Secret was made before it did.
+    KnownHostsMissing {
+        /// The Secret.
+        secret: String,
+    },
     /// A plugin broke down: the fault is the plugin's, not the user's.
     PluginFailed {
         /// `openmpi@0123456789ab`.
@@ -45,6 +50,7 @@ impl Trouble {
                 "UnsupportedImplementation"
             }
             Self::PlanRefused(_) => "PlanRefused",
+            Self::KnownHostsMissing { .. } => "KnownHostsMissing",
             Self::PluginFailed { .. } => "PluginFailed",
             Self::PinLost { .. } => "PinLost",
         }
@@ -71,6 +77,10 @@ impl Trouble {
                 let one = |v: &Violation| format!("{}: {}", v.path, v.text);
                 violations.iter().map(one).collect::<Vec<_>>().join("; ")
             }
+            Self::KnownHostsMissing { secret } => format!(
+                "metadata.annotations[{ANNOTATION_SSH_HOST_KEYS}]: Secret {secret} has no known hosts, as it was made \
+                 before the annotation: remove the annotation, or delete the job and create it with the annotation"
+            ),
             Self::PluginFailed { plugin, fault } => format!(
                 "plugin {plugin} failed: {fault}: nothing of the job was changed; tell the cluster's administrator"
             ),

@@ -90,7 +90,7 @@ impl Cluster {
             service: named(Kind::Service, job.names.job().into()).map(observe::service),
             config: named(Kind::ConfigMap, job.names.config()).map(observe::config),
             files: named(Kind::ConfigMap, job.names.files()).map(observe::config),
-            secret: named(Kind::Secret, job.names.secret()).map(observe::identity),
+            secret: named(Kind::Secret, job.names.secret()).map(observe::secret),
             launcher: named(Kind::Job, job.names.launcher()).map(observe::launcher),
             pod_group: group(Kind::VolcanoPodGroup).or(group(Kind::SchedulerPluginsPodGroup)),
             published: self.published(),

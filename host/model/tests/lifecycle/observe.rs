@@ -4,7 +4,7 @@ use coxswain_model::{
     api::wire,
     seen::{
         ConfigSeen, LauncherEnd, LauncherSeen, ObjectSeen, PodFailure, PodGroupSeen, PodPhase, PodSeen, Role,
-        ServiceSeen, Uid, Version,
+        SecretSeen, ServiceSeen, Uid, Version,
     },
     step::Kind,
 };
@@ -60,6 +60,14 @@ pub fn config(object: &Value) -> ConfigSeen {
         object: identity(object),
         content: annotation(object, wire::ANNOTATION_CONTENT).map(Into::into),
         pin: annotation(object, wire::ANNOTATION_PIN).map(Into::into),
+    }
+}
+
+/// The Secret.
+pub fn secret(object: &Value) -> SecretSeen {
+    SecretSeen {
+        object: identity(object),
+        has_known_hosts: annotation(object, wire::ANNOTATION_SSH_HOST_KEYS).is_some(),
     }
 }
 

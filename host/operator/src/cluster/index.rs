@@ -14,8 +14,8 @@ use coxswain_model::{
     desired::pod_group::Priorities,
     job::ValidJob,
     seen::{
-        ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, Seen, ServiceSeen, SliceSeen, Uid,
-        Version,
+        ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen,
+        SliceSeen, Uid, Version,
     },
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -41,7 +41,7 @@ pub struct Index {
     /// Both ConfigMaps of each job.
     pub configs: Table<Named<ConfigSeen>>,
     /// Key pairs.
-    pub secrets: Table<Named<ObjectSeen>>,
+    pub secrets: Table<Named<SecretSeen>>,
     /// Launcher Jobs.
     pub launchers: Table<Named<LauncherSeen>>,
     /// Gang scheduling's groups.
@@ -245,15 +245,6 @@ pub trait HoldsObject: Clone + PartialEq {
     fn object_mut(&mut self) -> &mut ObjectSeen;
 }
 
-impl HoldsObject for ObjectSeen {
-    fn object(&self) -> &ObjectSeen {
-        self
-    }
-    fn object_mut(&mut self) -> &mut ObjectSeen {
-        self
-    }
-}
-
 macro_rules! holds_object {
     ($($type:ty),*) => {$(
         impl HoldsObject for $type {
@@ -266,7 +257,7 @@ macro_rules! holds_object {
         }
     )*};
 }
-holds_object!(ServiceSeen, SliceSeen, ConfigSeen, LauncherSeen, PodGroupSeen);
+holds_object!(ServiceSeen, SliceSeen, ConfigSeen, SecretSeen, LauncherSeen, PodGroupSeen);
 
 impl<T: HoldsObject> Row for Named<T> {
     fn uid(&self) -> &Uid {

@@ -7,7 +7,7 @@ use coxswain_model::{
     api::{MpiJob, wire},
     seen::{
         ConfigSeen, LauncherEnd, LauncherSeen, ObjectSeen, PodFailure, PodGroupSeen, PodPhase, PodSeen, Role,
-        ServiceSeen, SliceSeen, Uid, Version,
+        SecretSeen, ServiceSeen, SliceSeen, Uid, Version,
     },
     step::Kind,
 };
@@ -396,11 +396,15 @@ impl Wire for ConfigWire {
 }
 
 impl Wire for SecretWire {
-    type Row = Named<ObjectSeen>;
+    type Row = Named<SecretSeen>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
         let job = labelled(&self.metadata, wire::LABEL_JOB)?;
-        Some((job, Named::new(&self.metadata, object(&self.metadata))))
+        let seen = SecretSeen {
+            object: object(&self.metadata),
+            has_known_hosts: annotation(&self.metadata, wire::ANNOTATION_SSH_HOST_KEYS).is_some(),
+        };
+        Some((job, Named::new(&self.metadata, seen)))
     }
 }
 

@@ -18,7 +18,11 @@ pub fn job(job: &JobView, settings: &[Setting], reader: &Descriptor) -> wit::Job
         groups: job.groups.iter().map(|view| group(view, reader)).collect(),
         cluster_domain: job.cluster_domain.clone(),
         files_dir: job.files_dir.clone(),
-        ssh: job.ssh.as_ref().map(|ssh| wit::Ssh { mount_path: ssh.mount_path.clone(), port: ssh.port }),
+        ssh: job.ssh.as_ref().map(|ssh| wit::Ssh {
+            mount_path: ssh.mount_path.clone(),
+            port: ssh.port,
+            known_hosts: ssh.known_hosts.clone(),
+        }),
         elastic: job.elastic,
         gated: job.gated,
         renders_command: job.renders_command,

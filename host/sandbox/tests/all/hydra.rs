@@ -2,7 +2,7 @@
 
 use coxswain_model::{
     plan::Plan,
-    view::{JobView, MemberState},
+    view::{JobView, MemberState, SshView},
 };
 
 use crate::{
@@ -37,6 +37,23 @@ fn a_rendered_command_starts_all_ranks() {
         let plan = render(name, &job, &[("mpiexec-args", "-l"), ("interface", "net1")]);
 
         golden::check(&format!("{name}/rendered-command"), &golden::plan(&plan));
+    }
+}
+
+#[test]
+fn a_check_of_host_keys_reaches_every_variable_with_arguments_of_ssh() {
+    for (name, flavor) in BOTH {
+        let mut job = job(flavor, 1, 1);
+        let known_hosts = Some("/root/.ssh/known_hosts".into());
+        job.ssh = Some(SshView { mount_path: "/root/.ssh".into(), port: None, known_hosts });
+
+        let text = golden::plan(&render(name, &job, &[]));
+
+        let arguments: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.split_once("EXTRA_ARGS=")?.1)).collect();
+        assert!(!arguments.is_empty(), "{text}");
+        let check = "-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/root/.ssh/known_hosts";
+        assert!(arguments.iter().all(|words| words.starts_with(check)), "{name}: {arguments:?}");
     }
 }
 

@@ -86,12 +86,26 @@ fn a_rendered_command_without_a_program_is_the_users_mistake() {
 #[test]
 fn an_ssh_port_reaches_both_families() {
     let mut job = job("OpenMPI", 1, 1);
-    job.ssh = Some(SshView { mount_path: "/root/.ssh".into(), port: Some(2222) });
+    job.ssh = Some(SshView { mount_path: "/root/.ssh".into(), port: Some(2222), known_hosts: None });
 
     let text = golden::plan(&render(&job, &[("ssh-args", "-q")]));
 
     assert!(text.contains("force OMPI_MCA_plm_rsh_args=-q -p 2222\n"), "{text}");
     assert!(text.contains("fallback PRTE_MCA_plm_ssh_args=-q -p 2222\n"), "{text}");
+}
+
+#[test]
+fn a_check_of_host_keys_reaches_both_families_whatever_the_settings_say() {
+    let mut job = job("OpenMPI", 1, 1);
+    let known_hosts = Some("/root/.ssh/known_hosts".into());
+    job.ssh = Some(SshView { mount_path: "/root/.ssh".into(), port: None, known_hosts });
+    let check = "-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/root/.ssh/known_hosts";
+
+    let text = golden::plan(&render(&job, &[("ssh-args", "-o StrictHostKeyChecking=no")]));
+
+    for variable in ["force OMPI_MCA_plm_rsh_args", "fallback PRTE_MCA_plm_ssh_args"] {
+        assert!(text.contains(&format!("{variable}={check} -o StrictHostKeyChecking=no\n")), "{text}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cleanup;
 mod gate;
+mod host_keys;
 mod launcher_as_worker;
 mod limits;
 mod loss;

@@ -33,6 +33,7 @@ async fn runs(mpi: Mpi) -> Result<()> {
         space.ran_on_workers(&name, 2).await?;
     }
     environment(&space, mpi).await?;
+    checks_host_keys(&space, mpi).await?;
     ranks_of_the_launcher(&space, mpi).await?;
     as_root(&space, mpi).await?;
     space.remove().await
@@ -52,6 +53,15 @@ async fn environment(space: &Space, mpi: Mpi) -> Result<()> {
         output.lines().filter_map(|line| Some(line.split_once(" env SOLVER_MODE=")?.1)).collect();
     ensure!(values == ["fast, exact"; 2], "{}: both ranks have the variable:\n{output}", mpi.tag);
     space.ran_on_workers("environment", 2).await
+}
+
+/// The arguments of ssh reach it word by word, and the job's key is the workers' host key.
+async fn checks_host_keys(space: &Space, mpi: Mpi) -> Result<()> {
+    let job = Job::pi("checked").with_mpi(mpi.tag, mpi.name).annotate("coxswain.dev/ssh-host-keys", "job");
+    space.create(&job).await?;
+    space.succeeds("checked").await?;
+    space.launcher_started_once("checked").await?;
+    space.ran_on_workers("checked", 2).await
 }
 
 async fn ranks_of_the_launcher(space: &Space, mpi: Mpi) -> Result<()> {

@@ -7,6 +7,7 @@ use super::jobs::{self, file, variable};
 use crate::{
     desired::{self, Gang, launcher, secret},
     plan::{EnvValue, Place, PodField, Port},
+    seen::{ObjectSeen, SecretSeen, Seen},
 };
 
 fn manifest() -> Value {
@@ -125,6 +126,32 @@ fn the_secret_gets_its_keys_when_it_is_written() {
         json!({"ssh-privatekey": "UEVNCg==", "ssh-publickey": "ZWNkc2Etc2hhMi1uaXN0cDUyMSBBQQo="})
     );
     assert!(!format!("{keys:?}").contains("PEM"));
+}
+
+#[test]
+fn the_known_hosts_are_written_only_where_the_job_asks_for_them_and_never_later() {
+    let keys = secret::KeyPair { private_pem: "PEM\n".into(), public_line: "ecdsa AA\n".into() };
+    let mut job = jobs::job(manifest());
+    let ours = ObjectSeen { controller: Some(job.uid.clone()), ..ObjectSeen::default() };
+    let seen = |has_known_hosts| {
+        let object = ours.clone();
+        Seen { secret: Some(SecretSeen { object, has_known_hosts }), ..Seen::default() }
+    };
+    let (without, with) = (seen(false), seen(true));
+    assert!(!secret::lacks_known_hosts(&job, &without), "it does not ask");
+
+    job.wishes.checks_host_keys = true;
+    let manifest = jobs::render(&job, &granted(), &Gang::Off).secret;
+
+    assert_eq!(manifest["metadata"]["annotations"], json!({"coxswain.dev/ssh-host-keys": "job"}));
+    assert_eq!(
+        secret::with_keys(&manifest, &keys)["data"]["ssh-knownhosts"],
+        "KiBlY2RzYSBBQQo=",
+        "* ecdsa AA"
+    );
+    assert!(secret::lacks_known_hosts(&job, &without));
+    assert!(!secret::lacks_known_hosts(&job, &with));
+    assert!(!secret::lacks_known_hosts(&job, &Seen::default()), "it will be made");
 }
 
 #[test]

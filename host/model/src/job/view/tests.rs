@@ -69,7 +69,7 @@ fn a_view_holds_every_host_and_what_the_template_says() {
     assert_eq!(view.flavor, "OpenMPI");
     assert_eq!(view.cluster_domain.as_deref(), Some("k8s.example"));
     assert_eq!(view.files_dir, "/etc/mpi");
-    assert_eq!(view.ssh, Some(SshView { mount_path: "/root/.ssh".into(), port: None }));
+    assert_eq!(view.ssh, Some(SshView { mount_path: "/root/.ssh".into(), ..SshView::default() }));
     assert!(view.gated && !view.elastic && !view.renders_command);
     let [launcher, worker] = view.groups.as_slice() else { panic!("{:?}", view.groups) };
     assert!(launcher.driver && !launcher.runs_ranks && worker.runs_ranks && !worker.driver);

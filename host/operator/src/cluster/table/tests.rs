@@ -1,21 +1,21 @@
-use coxswain_model::seen::ObjectSeen;
+use coxswain_model::seen::{ObjectSeen, SecretSeen};
 
 use super::*;
 use crate::cluster::index::Named;
 
-type Rows = Table<Named<ObjectSeen>>;
+type Rows = Table<Named<SecretSeen>>;
 
 fn job() -> JobKey {
     JobKey::new("team-a", "pi")
 }
 
-fn object(name: &str, uid: &str, version: u64) -> Named<ObjectSeen> {
-    let seen = ObjectSeen { uid: Uid::from(uid), version: Version(version), ..ObjectSeen::default() };
-    Named { name: name.into(), seen }
+fn object(name: &str, uid: &str, version: u64) -> Named<SecretSeen> {
+    let object = ObjectSeen { uid: Uid::from(uid), version: Version(version), ..ObjectSeen::default() };
+    Named { name: name.into(), seen: SecretSeen { object, ..SecretSeen::default() } }
 }
 
-fn leaving(mut row: Named<ObjectSeen>) -> Named<ObjectSeen> {
-    row.seen.deleting = true;
+fn leaving(mut row: Named<SecretSeen>) -> Named<SecretSeen> {
+    row.seen.object.deleting = true;
     row
 }
 
@@ -51,8 +51,8 @@ fn the_watch_does_not_overwrite_what_is_newer() {
     table.wrote(&job(), object("a", "1", 20), Instant::now());
     assert!(!table.shown(&job(), leaving(object("a", "1", 15))));
 
-    assert!(!table.of(&job())[0].seen.deleting);
-    assert_eq!(table.of(&job())[0].seen.version, Version(20));
+    assert!(!table.of(&job())[0].seen.object.deleting);
+    assert_eq!(table.of(&job())[0].seen.object.version, Version(20));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_delete_that_was_accepted_is_not_undone_by_older_news() {
     table.deleting(&job(), &Uid::from("1"), Version(12));
     table.shown(&job(), object("a", "1", 11));
 
-    assert!(table.of(&job())[0].seen.deleting);
+    assert!(table.of(&job())[0].seen.object.deleting);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_end_of_an_object_does_not_take_its_successor_along() {
     table.wrote(&job(), object("a", "2", 12), Instant::now());
     assert!(!table.ended(&job(), &object("a", "1", 11)));
 
-    assert_eq!(table.of(&job())[0].seen.uid, Uid::from("2"));
+    assert_eq!(table.of(&job())[0].seen.object.uid, Uid::from("2"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_version_alone_wakes_nobody_and_is_remembered() {
     assert!(!table.shown(&job(), object("a", "1", 11)));
     assert!(table.shown(&job(), leaving(object("a", "1", 12))));
 
-    assert_eq!(table.of(&job())[0].seen.version, Version(12));
+    assert_eq!(table.of(&job())[0].seen.object.version, Version(12));
 }
 
 #[test]
