@@ -7,12 +7,14 @@
 //! | `demo` | alone, one job after another, so that its times mean something |
 //! | `jobs` | in parallel, each test in a namespace of its own |
 //! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
+//! | `flavours` | two at a time: implementations of one's own, brought by ConfigMaps |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
 //! | `record` | after these: what the API server's audit log says about all of it |
 //! | `gang` | one after another: the operator schedules gangs, with two schedulers |
 //! | `switch` | last and alone: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
 
 mod demo;
+mod flavours;
 mod gang;
 mod jobs;
 mod late;

@@ -15,3 +15,8 @@ pub async fn run(program: &str, words: &[&str]) -> Result<String> {
     );
     Ok(said)
 }
+
+/// The same for a line of shell, of which every part must end well.
+pub async fn run_in_shell(line: &str) -> Result<String> {
+    run("bash", &["-c", &format!("set -euo pipefail; {line}")]).await
+}
