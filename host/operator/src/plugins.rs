@@ -7,7 +7,7 @@ mod floor;
 pub mod probes;
 mod registry;
 pub mod signature;
-mod source;
+pub mod source;
 mod state;
 pub mod trial;
 pub mod vectors;

@@ -1,6 +1,7 @@
 //! Subcommands for people.
 
 mod drain;
+mod plugin;
 pub mod render;
 
 use std::process::ExitCode;
@@ -24,6 +25,9 @@ enum Command {
     Render(render::Arguments),
     /// Open every start gate, before another operator takes over.
     Drain(drain::Arguments),
+    /// Write, check, pack and watch plugins.
+    #[command(subcommand)]
+    Plugin(plugin::Command),
 }
 
 impl Tool {
@@ -39,15 +43,15 @@ impl Tool {
     pub fn run(self) -> ExitCode {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let result = runtime.map_err(Into::into).and_then(|runtime| match self.command {
-            Command::Render(arguments) => runtime.block_on(render::run(arguments)),
-            Command::Drain(arguments) => runtime.block_on(drain::run(arguments)),
-        });
-        match result {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("coxswain: {error:#}");
-                ExitCode::FAILURE
+            Command::Render(arguments) => {
+                runtime.block_on(render::run(arguments)).map(|()| ExitCode::SUCCESS)
             }
-        }
+            Command::Drain(arguments) => runtime.block_on(drain::run(arguments)).map(|()| ExitCode::SUCCESS),
+            Command::Plugin(command) => runtime.block_on(command.run()),
+        });
+        result.unwrap_or_else(|error| {
+            eprintln!("coxswain: {error:#}");
+            ExitCode::FAILURE
+        })
     }
 }

@@ -38,6 +38,8 @@ pub struct Call<'a> {
     pub function: Function,
     /// Instructions, as the engine counts them.
     pub fuel: u64,
+    /// Instructions that it had; fuel is at most this.
+    pub budget: u64,
     /// Wall-clock time, instantiation and conversion included.
     pub elapsed: Duration,
     /// Bytes of text in the result.
@@ -109,6 +111,7 @@ impl Caller {
                 digest: &self.digest,
                 function,
                 fuel: budget.saturating_sub(left),
+                budget,
                 elapsed: begin.elapsed(),
                 output_bytes: result.as_ref().map_or(0, |(_, bytes)| *bytes),
                 broken: result.as_ref().err(),

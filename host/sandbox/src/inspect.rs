@@ -1,7 +1,7 @@
 //! Bytes and their types to a verdict, before anything of a plugin runs.
 
 use coxswain_model::pin::Digest;
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{BinaryReaderError, Encoding, Parser, Payload};
 use wasmtime::{
     Engine,
     component::{Component, types::ComponentItem},
@@ -25,7 +25,7 @@ pub fn bytes(bytes: &[u8], bound: usize) -> Result<Digest, Refused> {
     }
     let (mut parts, mut functions) = (0_usize, 0_u32);
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(|error| Refused::Malformed(format!("it is not WebAssembly: {error}")))? {
+        match payload.map_err(malformed)? {
             Payload::Version { encoding: Encoding::Module, .. } if parts == 0 => {
                 let text = "it is a core module, not a component; `wasm-tools component new` makes one of it";
                 return Err(Refused::Malformed(text.into()));
@@ -47,6 +47,13 @@ pub fn bytes(bytes: &[u8], bound: usize) -> Result<Digest, Refused> {
         }
     }
     Ok(Digest::of(bytes))
+}
+
+/// In one line.
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn malformed(error: BinaryReaderError) -> Refused {
+    let words = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    Refused::Malformed(format!("it is not WebAssembly: {words}"))
 }
 
 /// A plugin is pure because there is nothing it could call: imports hold types and nothing else.

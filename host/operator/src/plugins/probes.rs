@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use coxswain_model::{api::wire, job::ValidJob, policy::ClusterPolicy, view::JobView};
+use coxswain_model::{api::wire, job::ValidJob, plan::Plan, policy::ClusterPolicy, view::JobView};
 use coxswain_sandbox::Plugin;
 use serde_json::{Value, json};
 
@@ -24,28 +24,48 @@ pub struct Probe {
 /// What came of one probe.
 pub struct Probed {
     /// Name of the probe.
-    pub name: &'static str,
+    pub name: String,
     /// What the plugin made of it.
     pub tried: Tried,
 }
 
 /// Tries a plugin with the administrator's settings on every probe. Blocks for some milliseconds.
 pub fn probe(plugin: &Plugin, given: &BTreeMap<String, String>, policy: &ClusterPolicy) -> Vec<Probed> {
-    let try_one = |Probe { name, job, view }| {
-        let trial = Trial { plugin, given, policy, job: &job, view, so_far: None };
-        Probed { name, tried: trial.run() }
-    };
-    all(implementation(plugin)).into_iter().map(try_one).collect()
+    let mut probed = Vec::new();
+    for Probe { name, job, view } in all(implementation(plugin)) {
+        for (role, so_far) in roles(plugin) {
+            let trial = Trial { plugin, given, policy, job: &job, view: view.clone(), so_far };
+            probed.push(Probed { name: format!("{name}{role}"), tried: trial.run() });
+        }
+    }
+    probed
 }
 
-/// Why a component must not serve, in words: empty if every probe went well.
+/// What a component is asked as: one that can be both is tried as both. (Words behind a probe's name, what a tuner
+/// finds.)
+pub fn roles(plugin: &Plugin) -> Vec<(&'static str, Option<Plan>)> {
+    match (plugin.is_launcher(), plugin.is_tuner()) {
+        (true, true) => vec![("", None), (", as tuner", Some(Plan::default()))],
+        _ => vec![("", None)],
+    }
+}
+
+impl Probed {
+    /// Why a component that does this must not serve, in words.
+    pub fn failure(&self) -> Option<String> {
+        let why = match &self.tried {
+            Tried::Granted(_) | Tried::Refused(_) => return None,
+            Tried::Forbidden(violations) => trial::words(violations),
+            Tried::Broken(how) => how.clone(),
+            Tried::Unsteady => trial::UNSTEADY.to_owned(),
+        };
+        Some(format!("{}: {why}", self.name))
+    }
+}
+
+/// Every reason why a component must not serve: none if every probe went well.
 pub fn failures(probed: &[Probed]) -> Vec<String> {
-    let failure = |probed: &Probed| match &probed.tried {
-        Tried::Granted(_) | Tried::Refused(_) => None,
-        Tried::Forbidden(violations) => Some(format!("{}: {}", probed.name, trial::words(violations))),
-        Tried::Broken(how) => Some(format!("{}: {how}", probed.name)),
-    };
-    probed.iter().filter_map(failure).collect()
+    probed.iter().filter_map(Probed::failure).collect()
 }
 
 /// What a plugin is tried with: the first implementation that it serves.

@@ -2,10 +2,14 @@
 //!
 //! The ConfigMap is the administrator's wish; it is read here and written nowhere.
 
-use std::{collections::BTreeMap, fmt, io::Read};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Read, Write},
+};
 
 use coxswain_model::pin::Digest;
-use flate2::read::GzDecoder;
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 /// Label that makes a ConfigMap a plugin's; the value is the plugin's name.
@@ -15,8 +19,10 @@ pub const LABEL_PLUGIN: &str = "coxswain.dev/plugin";
 /// operator has.
 pub const MAX_COMPONENT: usize = 4 << 20;
 
-const WASM: &str = "plugin.wasm";
-const WASM_GZ: &str = "plugin.wasm.gz";
+/// Key of a component in `binaryData`.
+pub const WASM: &str = "plugin.wasm";
+/// Key of a compressed one.
+pub const WASM_GZ: &str = "plugin.wasm.gz";
 
 /// A component that wants to serve, before the sandbox has looked at it.
 #[derive(Clone, PartialEq, Eq)]
@@ -93,7 +99,7 @@ fn component(map: &ConfigMap) -> Result<Vec<u8>, Unusable> {
 }
 
 /// Stops at one byte over the bound, so that a small archive of a huge file costs nothing.
-fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unusable> {
+pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unusable> {
     let bound = u64::try_from(MAX_COMPONENT).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     GzDecoder::new(packed)
@@ -101,6 +107,13 @@ fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unusable> {
         .read_to_end(&mut bytes)
         .map_err(|error| Unusable(format!("binaryData[{WASM_GZ}] is no gzip file: {error}")))?;
     Ok(bytes)
+}
+
+/// The same bytes give the same archive.
+pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish()
 }
 
 /// One `key: value` a line; `#` starts a comment line; quotes around a value are taken off.
@@ -130,9 +143,6 @@ fn unquoted(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::{Compression, write::GzEncoder};
     use k8s_openapi::ByteString;
 
     use super::*;
@@ -145,23 +155,17 @@ mod tests {
         }
     }
 
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
-
     #[test]
     fn packed_and_plain_bytes_are_the_same_plugin() {
         let plain = Candidate::read("x", &map(&[(WASM, b"abc")], &[])).unwrap();
-        let packed = Candidate::read("x", &map(&[(WASM_GZ, &gzip(b"abc"))], &[])).unwrap();
+        let packed = Candidate::read("x", &map(&[(WASM_GZ, &pack(b"abc").unwrap())], &[])).unwrap();
 
         assert_eq!(plain, packed);
     }
 
     #[test]
     fn a_small_archive_of_a_huge_file_is_refused() {
-        let huge = gzip(&vec![0; MAX_COMPONENT + 4096]);
+        let huge = pack(&vec![0; MAX_COMPONENT + 4096]).unwrap();
 
         let Unusable(why) = Candidate::read("x", &map(&[(WASM_GZ, &huge)], &[])).unwrap_err();
 

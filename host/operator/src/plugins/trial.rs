@@ -37,17 +37,22 @@ pub struct Trial<'a> {
     pub so_far: Option<Plan>,
 }
 
+/// Words for [`Tried::Unsteady`].
+pub const UNSTEADY: &str = "it answered differently when it was asked a second time";
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tried {
     /// The job would run.
     Granted(Box<(Plan, Granted)>),
-    /// The plugin refused the settings or the job, in its words.
+    /// The plugin refused the settings or the job, or the job asks for what cannot be, in words for its user.
     Refused(String),
     /// The plugin wants what it may not have.
     Forbidden(Vec<Violation>),
-    /// The plugin broke, or answered differently when it was asked again.
+    /// The plugin broke.
     Broken(String),
+    /// It answered differently when it was asked again.
+    Unsteady,
 }
 
 impl Trial<'_> {
@@ -56,9 +61,7 @@ impl Trial<'_> {
         let first = self.once();
         match (&first, self.once()) {
             (Tried::Broken(_), _) => first,
-            (one, other) if *one != other => {
-                Tried::Broken("it answered differently when it was asked a second time".into())
-            }
+            (one, other) if *one != other => Tried::Unsteady,
             _ => first,
         }
     }
@@ -86,7 +89,7 @@ impl Trial<'_> {
         };
         let granted = match self.grant(&plan, &[self.plugin.descriptor()]) {
             Ok(granted) => granted,
-            Err(violations) => return Tried::Forbidden(violations),
+            Err(violations) => return ungranted(violations),
         };
         match self.follow(&chain, &granted) {
             Some(trouble) => trouble,
@@ -100,7 +103,7 @@ impl Trial<'_> {
             Ok(files) => files,
             Err(fault) => return Some(unanswered(fault.fault, "follow")),
         };
-        policy::follow(self.job, granted, &files).err().map(Tried::Forbidden)
+        policy::follow(self.job, granted, &files).err().map(ungranted)
     }
 
     fn tune(&self) -> Tried {
@@ -122,7 +125,7 @@ impl Trial<'_> {
         let chain = [&author, self.plugin.descriptor()];
         match policy::grant(&job, &plan, &chain, self.policy) {
             Ok(granted) => Tried::Granted(Box::new((plan, granted))),
-            Err(violations) => Tried::Forbidden(violations),
+            Err(violations) => ungranted(violations),
         }
     }
 
@@ -151,6 +154,15 @@ fn unanswered(fault: Fault, function: &str) -> Tried {
         refused @ Fault::Refused(_) => Tried::Refused(refused.to_string()),
         Fault::Broken(how) => Tried::Broken(format!("{function}: {how}")),
     }
+}
+
+/// What only the job's user can mend (too many hosts for a ConfigMap, say) is not held against the plugin.
+fn ungranted(violations: Vec<Violation>) -> Tried {
+    let plugins = |violation: &&Violation| violation.path.starts_with("plugins[");
+    if violations.iter().any(|violation| plugins(&violation)) {
+        return Tried::Forbidden(violations);
+    }
+    Tried::Refused(words(&violations))
 }
 
 /// Every host that runs ranks, ready.

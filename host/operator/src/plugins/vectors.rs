@@ -169,6 +169,7 @@ impl Vector {
             Trial { plugin, given: &self.settings, policy, job: &job, view: trial::view(&job), so_far };
         match (trial.run(), &self.expect.refused) {
             (Tried::Broken(how), _) => vec![how],
+            (Tried::Unsteady, _) => vec![trial::UNSTEADY.to_owned()],
             (Tried::Granted(_), Some(words)) => vec![format!("must be refused with {words:?}, but is not")],
             (Tried::Granted(result), None) => self.expect.differences(&result.0, &result.1),
             (Tried::Refused(why), expected) => unexpected(&why, expected.as_deref()),

@@ -1,0 +1,42 @@
+//! `coxswain plugin …`: what authors and administrators of plugins do, by the operator's own code.
+
+mod check;
+mod component;
+mod pack;
+mod report;
+mod table;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Subcommand, ValueEnum};
+use tokio::task::spawn_blocking;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Try a component as the operator would before it serves, and say what it costs; exits 1 if it must not serve.
+    Check(check::Arguments),
+    /// Print the ConfigMap that brings a component into a cluster.
+    Pack(pack::Arguments),
+}
+
+impl Command {
+    /// Does it.
+    pub async fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Check(arguments) => spawn_blocking(move || check::run(&arguments)).await?,
+            Self::Pack(arguments) => spawn_blocking(move || pack::run(&arguments)).await?,
+        }
+    }
+}
+
+/// Form of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people; colours on a terminal.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+}

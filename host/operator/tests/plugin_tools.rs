@@ -1,0 +1,8 @@
+//! `coxswain plugin …` as a person calls it, on the components that `make plugins` builds.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+mod plugin_tools {
+    mod check;
+    mod given;
+    mod pack;
+}
