@@ -140,11 +140,18 @@ cox_string cox_path(const cox_job *job, const char *file) {
 }
 
 cox_string cox_ssh_args(const cox_job *job, cox_string args) {
-    if (!job->ssh.is_some || !job->ssh.val.port.is_some) return args;
+    if (!job->ssh.is_some) return args;
     cox_writer out = {0};
+    if (job->ssh.val.known_hosts.is_some) {
+        cox_put(&out, "-o StrictHostKeyChecking=yes -o UserKnownHostsFile=");
+        cox_put_string(&out, job->ssh.val.known_hosts.val);
+        if (args.len > 0) cox_put(&out, " ");
+    }
     cox_put_string(&out, args);
-    cox_put(&out, args.len > 0 ? " -p " : "-p ");
-    cox_put_number(&out, job->ssh.val.port.val);
+    if (job->ssh.val.port.is_some) {
+        cox_put(&out, out.length > 0 ? " -p " : "-p ");
+        cox_put_number(&out, job->ssh.val.port.val);
+    }
     return cox_written(&out);
 }
 

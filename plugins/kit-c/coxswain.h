@@ -80,7 +80,8 @@ cox_string cox_setting(const cox_job *job, const char *key);
 /* The absolute path of a file of the plan in the driver's pod. */
 cox_string cox_path(const cox_job *job, const char *file);
 
-/* `args`, and `-p PORT` behind it where the job's sshd listens on another port than 22. */
+/* `args`, with the check of host keys before it where the job asks for one (of options that stand twice ssh takes the
+ * first), and `-p PORT` behind it where the job's sshd listens on another port than 22. */
 cox_string cox_ssh_args(const cox_job *job, cox_string args);
 
 /* Ranks of the whole job. */

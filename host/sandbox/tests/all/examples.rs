@@ -26,7 +26,8 @@ fn plans_of_the_examples_are_golden() {
     for (name, flavor) in BOTH {
         let mut both = launcher_as_worker(job(flavor, 2, 4));
         both.groups[1].hosts[1].slots = 1;
-        both.ssh = Some(SshView { mount_path: "/home/mpiuser/.ssh".into(), port: Some(2222) });
+        let known_hosts = Some("/home/mpiuser/.ssh/known_hosts".into());
+        both.ssh = Some(SshView { mount_path: "/home/mpiuser/.ssh".into(), port: Some(2222), known_hosts });
         both.renders_command = true;
         both.groups[0].container.args = vec!["/app/pi".into(), "10".into()];
 
