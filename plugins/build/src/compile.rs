@@ -1,8 +1,14 @@
 //! Plugin crates to core modules, by cargo.
 
-use std::{env, ffi::OsString, path::PathBuf, process::Command};
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::workspace::{self, PROFILE, TARGET, Workspace};
 
@@ -19,23 +25,11 @@ pub fn modules(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    let flags = env::var("COXSWAIN_WASM_FLAGS").unwrap_or_default();
-    if !flags.contains("build-std") && !has_target()? {
-        bail!("{NO_TARGET}");
-    }
-
-    let mut command = workspace::cargo();
-    command.args(["build", "--locked", "--target", TARGET, "--profile", PROFILE]);
+    let mut command = build(workspace, &workspace.root)?;
+    command.args(["--locked", "--profile", PROFILE]);
     command.args(packages.iter().flat_map(|package| ["--package", package]));
-    command.args(flags.split_whitespace());
     command.current_dir(&workspace.root);
-    // KEY=VALUE words such as RUSTC_BOOTSTRAP=1, for this command alone: build scripts of other crates look at it too.
-    let environment = env::var("COXSWAIN_WASM_ENV").unwrap_or_default();
-    command.envs(environment.split_whitespace().filter_map(|word| word.split_once('=')));
     command.env("CARGO_TARGET_DIR", &workspace.target);
-    command.env("CARGO_ENCODED_RUSTFLAGS", rustflags(workspace)?);
-    // Set by the cargo that runs this program; they are not for another package's build.
-    command.env_remove("RUSTFLAGS").env_remove("CARGO_MANIFEST_DIR");
 
     let status = command.status().with_context(|| format!("starting {command:?}"))?;
     if !status.success() {
@@ -44,14 +38,59 @@ pub fn modules(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Compiles the crate in `folder`, which is not of the workspace, and says where its core module is.
+pub fn module(workspace: &Workspace, folder: &Path) -> Result<PathBuf> {
+    let mut command = build(workspace, folder)?;
+    command.args(["--release", "--message-format=json-render-diagnostics"]).current_dir(folder);
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        bail!("compiling {} failed ({})", folder.display(), output.status);
+    }
+    let messages = String::from_utf8(output.stdout).context("reading cargo's messages")?;
+    let mut built = messages.lines().filter_map(|line| artifact(&serde_json::from_str(line).ok()?));
+    built.next_back().with_context(|| {
+        format!(
+            "{} makes no plugin: its Cargo.toml needs crate-type = [\"cdylib\"] in [lib]",
+            folder.display()
+        )
+    })
+}
+
+/// The file of a `cdylib`, where a message of cargo's tells of one.
+fn artifact(message: &Value) -> Option<PathBuf> {
+    let kinds = message.pointer("/target/crate_types")?.as_array()?;
+    let file = message.pointer("/filenames/0")?.as_str()?;
+    kinds.iter().any(|kind| kind == "cdylib").then(|| file.into())
+}
+
+/// `cargo build` for the plugins' target, of what lies in `folder`.
+fn build(workspace: &Workspace, folder: &Path) -> Result<Command> {
+    let flags = env::var("COXSWAIN_WASM_FLAGS").unwrap_or_default();
+    if !flags.contains("build-std") && !has_target()? {
+        bail!("{NO_TARGET}");
+    }
+    let mut command = workspace::cargo();
+    command.args(["build", "--target", TARGET]);
+    command.args(flags.split_whitespace());
+    // KEY=VALUE words such as RUSTC_BOOTSTRAP=1, for this command alone: build scripts of other crates look at it too.
+    let environment = env::var("COXSWAIN_WASM_ENV").unwrap_or_default();
+    command.envs(environment.split_whitespace().filter_map(|word| word.split_once('=')));
+    command.env("CARGO_ENCODED_RUSTFLAGS", rustflags(workspace, folder)?);
+    // Set by the cargo that runs this program; they are not for another package's build.
+    command.env_remove("RUSTFLAGS").env_remove("CARGO_MANIFEST_DIR");
+    Ok(command)
+}
+
 /// Paths of this machine become the same everywhere: they reach the bytes through messages of panics.
-fn rustflags(workspace: &Workspace) -> Result<OsString> {
+fn rustflags(workspace: &Workspace, folder: &Path) -> Result<OsString> {
     let home = cargo_home().context("neither CARGO_HOME nor HOME is set")?;
     let mut flags = OsString::new();
     // Where several match, the last one counts, so the general one comes first.
     for (from, to) in [
         (&home, "/cargo"),
         (&sysroot()?, "/rust"),
+        (&folder.to_owned(), "/plugin"),
         (&workspace.root, "/coxswain"),
         (&workspace.target, "/target"),
     ] {

@@ -5,7 +5,7 @@
 //! cargo run -p coxswain-plugin-build                 all of them
 //! cargo run -p coxswain-plugin-build -- --shipped    those of the operator's image
 //! cargo run -p coxswain-plugin-build -- NAME…        these
-//! cargo run -p coxswain-plugin-build -- ./FOLDER…    a plugin in C anywhere, into ./NAME.wasm
+//! cargo run -p coxswain-plugin-build -- ./FOLDER…    a plugin anywhere, a crate or one in C, into ./FOLDER.wasm
 //! ```
 //!
 //! | Variable | Meaning |
@@ -99,15 +99,20 @@ fn build(workspace: &Workspace, plugins: &[&Plugin]) -> Result<()> {
     Ok(())
 }
 
-/// A plugin in C that is not of the workspace: its component goes where the person is.
+/// A plugin that is not of the workspace: its component goes where the person is.
 fn elsewhere(workspace: &Workspace, folder: &str) -> Result<()> {
     let path = fs::canonicalize(folder).with_context(|| format!("reading {folder}"))?;
-    let Some(Plugin { name, source: Source::C(path), .. }) = workspace::in_c(&path, &workspace.root) else {
-        bail!("{folder} holds no {}, so it is no plugin in C", c::MAIN);
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.with_context(|| format!("{folder} has no name that a plugin could have"))?;
+    let module = if path.join(c::MAIN).is_file() {
+        c::module(workspace, name, &path)?
+    } else if path.join("Cargo.toml").is_file() {
+        compile::module(workspace, &path)?
+    } else {
+        bail!("{folder} holds neither Cargo.toml nor {}, so it is no plugin", c::MAIN);
     };
-    let module = c::module(workspace, &name, &path)?;
     // The operator's bounds apply, and it says so in words.
-    componentize(&name, &module, &PathBuf::from("."), usize::MAX)
+    componentize(name, &module, &PathBuf::from("."), usize::MAX)
 }
 
 /// Core module to component, within its limit, written and reported.

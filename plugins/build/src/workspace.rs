@@ -139,7 +139,7 @@ fn rust(package: &Value, root: &Path) -> Option<Plugin> {
 }
 
 /// A plugin in C, if the folder holds one.
-pub fn in_c(folder: &Path, root: &Path) -> Option<Plugin> {
+fn in_c(folder: &Path, root: &Path) -> Option<Plugin> {
     let name = folder.join(c::MAIN).is_file().then(|| folder.file_name()?.to_str().map(str::to_owned))??;
     let purpose = Purpose::of(&name, folder, root);
     Some(Plugin { name, source: Source::C(folder.to_owned()), purpose })
