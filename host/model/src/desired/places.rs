@@ -14,12 +14,13 @@ pub(crate) struct Spot {
 
 /// Every known place.
 ///
-/// NCCL reads `/etc/nccl.conf` by itself, OpenSSH's `ssh_config` of every large distribution includes
+/// NCCL reads `/etc/nccl.conf` by itself and RCCL `/etc/rccl.conf`, OpenSSH's `ssh_config` of every large distribution includes
 /// `ssh_config.d`, `pam_env` reads `/etc/environment` for sessions of sshd under `UsePAM`. UCX looks into the
 /// `etc/ucx` of its own prefix or into `UCX_CONFIG_DIR`. The others have directories that differ by image, so a
 /// variable points at the file; `mpirun` hands `OMPI_MCA_*` and `PRTE_MCA_*` on to the ranks.
-const SPOTS: [Spot; 7] = [
+const SPOTS: [Spot; 8] = [
     Spot { place: "nccl-conf", path: "/etc/nccl.conf", finder: None },
+    Spot { place: "rccl-conf", path: "/etc/rccl.conf", finder: None },
     Spot { place: "ucx-conf", path: "/etc/ucx/ucx.conf", finder: Some(("UCX_CONFIG_DIR", "/etc/ucx")) },
     Spot { place: "ssh-config", path: "/etc/ssh/ssh_config.d/10-coxswain.conf", finder: None },
     Spot {

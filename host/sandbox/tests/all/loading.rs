@@ -56,6 +56,14 @@ fn every_shipped_plugin_loads_and_says_who_it_is() {
 }
 
 #[test]
+fn the_shipped_tuner_loads_and_tunes_every_implementation() {
+    let plugin = plugin("nccl-rdma");
+
+    assert!(plugin.is_tuner() && !plugin.is_launcher());
+    assert_eq!(plugin.descriptor().serves, [""; 0]);
+}
+
+#[test]
 fn one_component_may_be_launcher_and_tuner() {
     assert!(plugin("hostile").is_launcher() && plugin("hostile").is_tuner());
 }

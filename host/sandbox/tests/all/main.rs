@@ -14,5 +14,6 @@ mod golden;
 mod hostile;
 mod hydra;
 mod loading;
+mod nccl_rdma;
 mod observing;
 mod openmpi;

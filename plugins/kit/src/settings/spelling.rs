@@ -1,6 +1,6 @@
 //! A word for a key that nobody declared.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 use super::Declared;
 
@@ -11,10 +11,12 @@ const SLIP: usize = 3;
 pub fn unknown(key: &str, table: &[Declared]) -> String {
     let nearest = table.iter().map(|row| (distance(key, row.key), row.key)).min();
     match nearest {
-        Some((steps, likely)) if steps <= SLIP => format!("is not a setting; did you mean \"{likely}\"?"),
+        Some((steps, likely)) if steps <= SLIP => {
+            ["is not a setting; did you mean \"", likely, "\"?"].concat()
+        }
         Some(_) => {
             let keys: Vec<&str> = table.iter().map(|row| row.key).collect();
-            format!("is not a setting; there are: {}", keys.join(", "))
+            ["is not a setting; there are: ", &keys.join(", ")].concat()
         }
         None => "is not a setting; the plugin has none".into(),
     }
