@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum, error::ErrorKind};
-use coxswain_model::desired::Gang;
+use coxswain_model::{api::wire, desired::Gang};
 
 use crate::cluster::rate::Rate;
 
@@ -77,6 +77,10 @@ pub struct Flags {
     /// Tuner plugins for every job, in order.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tuners: Vec<String>,
+    /// Capabilities that plugins get for every job if they ask for them: memory at /dev/shm, the right to lock it.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
+    pub allow_wants: Vec<String>,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

@@ -250,7 +250,7 @@ async fn start_plugins(
     let rules = Rules {
         tuners: flags.tuners.clone(),
         cluster_domain: flags.domain().map(Into::into),
-        policy: ClusterPolicy::default(),
+        policy: ClusterPolicy { wants: flags.allow_wants.clone(), ..ClusterPolicy::default() },
     };
     let plugins = Arc::new(Plugins::in_cluster(rules, client.clone(), &namespace)?);
     plugins.load_floor(&flags.plugin_dir).await?;

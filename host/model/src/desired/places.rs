@@ -1,4 +1,9 @@
-//! Where a file that every pod gets is mounted, by the place's name in the contract.
+//! Where a file that every pod gets is mounted, by the place's name in the contract, and where what plugins want is.
+
+/// The main container's shared memory.
+pub(crate) const SHARED_MEMORY_PATH: &str = "/dev/shm";
+/// The capability of locking memory.
+pub(crate) const LOCK_MEMORY: &str = "IPC_LOCK";
 
 /// A place for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

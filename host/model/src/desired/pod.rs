@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::{
     config_map,
     overlay::{self, Fields},
-    owned, places,
+    owned,
+    places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
 };
 use crate::{
     api::wire,
@@ -17,8 +18,6 @@ use crate::{
 /// Mode of the key files under [`wire::ROOT_SSH_PATH`]: root's ssh refuses keys that others can read. Elsewhere the
 /// image copies them.
 const PRIVATE_MODE: u32 = 0o600;
-/// The main container's shared memory.
-const SHARED_MEMORY_PATH: &str = "/dev/shm";
 
 /// `metadata` and `spec` of a pod.
 pub(super) struct Pod {
@@ -154,11 +153,10 @@ impl Pod {
 }
 
 fn lock_memory(security_context: &mut Fields) {
-    const CAPABILITY: &str = "IPC_LOCK";
     overlay::edit(security_context, "capabilities", |capabilities| {
         let added = capabilities.get("add").and_then(Value::as_array);
-        if !added.is_some_and(|list| list.iter().any(|one| one == CAPABILITY || one == "ALL")) {
-            overlay::append(capabilities, "add", [Value::from(CAPABILITY)]);
+        if !added.is_some_and(|list| list.iter().any(|one| one == LOCK_MEMORY || one == "ALL")) {
+            overlay::append(capabilities, "add", [Value::from(LOCK_MEMORY)]);
         }
     });
 }

@@ -286,14 +286,32 @@ fn a_wish_is_granted_by_cluster_or_job_and_otherwise_noted() {
         texts,
         [
             "wants \"shared-memory\", which is not granted: annotation coxswain.dev/allow-wants: shared-memory on \
-             the job grants it",
+             the job grants it, and --allow-wants=shared-memory of the operator to every job",
             "wants \"lock-memory\", which is not granted: annotation coxswain.dev/allow-wants: lock-memory on the \
-             job grants it",
+             job grants it, and --allow-wants=lock-memory of the operator to every job",
             "wants \"teleport\", which this operator does not know",
         ]
     );
     let both = review(&asking, &plan, &cluster).unwrap();
     assert_eq!((both.shared_memory.as_deref(), both.lock_memory), (Some("8Gi"), true));
+}
+
+#[test]
+fn what_the_workers_have_themselves_is_not_told() {
+    let plan = edits(vec![want("shared-memory", None), want("lock-memory", None)]);
+    let mut equipped = job(2, &[]);
+    let pod = json!({"spec": {"containers": [{
+        "name": "main",
+        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
+        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+    }]}});
+    equipped.worker.as_mut().unwrap().template = pod;
+
+    let granted = review(&equipped, &plan, &ClusterPolicy::default()).unwrap();
+    equipped.launcher_runs_ranks = true;
+    let in_the_launcher = review(&equipped, &plan, &ClusterPolicy::default()).unwrap();
+
+    assert_eq!((granted.notes.len(), in_the_launcher.notes.len()), (0, 2));
 }
 
 #[test]

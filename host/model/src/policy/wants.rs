@@ -1,9 +1,12 @@
 //! Capabilities that only the host can give: granted by the cluster's policy or by the job, otherwise a note.
 
+use serde_json::Value;
+
 use super::{ClusterPolicy, Findings};
 use crate::{
     api::wire,
-    job::{ValidJob, quantity::Quantity},
+    desired::places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
+    job::{Replica, ValidJob, at, quantity::Quantity},
     plan::{Change, Plan, Want},
 };
 
@@ -52,14 +55,35 @@ fn size(by: &str, want: &Want, found: &mut Findings) -> String {
 
 fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found: &mut Findings) -> bool {
     let allowed = policy.wants.contains(&want.kind) || job.wishes.allow_wants.contains(&want.kind);
-    if !allowed {
+    if !allowed && !has_it(job, &want.kind) {
         let text = format!(
-            "wants {:?}, which is not granted: annotation {}: {} on the job grants it",
+            "wants {0:?}, which is not granted: annotation {1}: {0} on the job grants it, and --allow-wants={0} of the \
+             operator to every job",
             want.kind,
             wire::ANNOTATION_ALLOW_WANTS,
-            want.kind
         );
         found.note(by, text);
     }
     allowed
+}
+
+/// Every pod that executes ranks has it by the user's own hand, so there is nothing to tell.
+fn has_it(job: &ValidJob, kind: &str) -> bool {
+    let launcher = Some(&job.launcher).filter(|_| job.launcher_runs_ranks);
+    let mut ranks = job.worker.iter().chain(launcher).map(Replica::container).peekable();
+    let lists = |container: &Value, list: &str, has: &dyn Fn(&Value) -> bool| {
+        at(container, list).as_array().is_some_and(|list| list.iter().any(has))
+    };
+    ranks.peek().is_some()
+        && ranks.all(|container| match kind {
+            wire::WANT_SHARED_MEMORY => {
+                lists(container, "/volumeMounts", &|mount| at(mount, "/mountPath") == SHARED_MEMORY_PATH)
+            }
+            _ => {
+                at(container, "/securityContext/privileged") == &Value::Bool(true)
+                    || lists(container, "/securityContext/capabilities/add", &|one| {
+                        one == LOCK_MEMORY || one == "ALL"
+                    })
+            }
+        })
 }

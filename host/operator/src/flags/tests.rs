@@ -41,6 +41,16 @@ fn unknown_flags_are_usage_errors() {
 }
 
 #[test]
+fn only_capabilities_that_there_are_can_be_granted() {
+    assert_eq!(read("").unwrap().allow_wants, [""; 0]);
+    assert_eq!(
+        read("--allow-wants=shared-memory,lock-memory").unwrap().allow_wants,
+        ["shared-memory", "lock-memory"]
+    );
+    assert_eq!(read("--allow-wants=lock-memroy").unwrap_err().exit_code(), 2);
+}
+
+#[test]
 fn rates_bound_only_where_they_are_set() {
     let unset = read("").unwrap();
     let set = read("--kube-api-qps=50 --controller-queue-burst=7").unwrap();

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use coxswain_model::{
-    api::MpiJob,
+    api::{MpiJob, wire},
     desired::{self, Desired, Gang},
     job::{ValidJob, Verdict, violation},
     policy::ClusterPolicy,
@@ -39,6 +39,10 @@ pub struct Arguments {
     /// As the operator's flag.
     #[arg(long, default_value = "")]
     cluster_domain: String,
+    /// As the operator's flag.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
+    allow_wants: Vec<String>,
     /// Form of the output.
     #[arg(long, short, value_enum, default_value_t = Format::Yaml)]
     output: Format,
@@ -110,7 +114,8 @@ async fn plugins(
     mut job: ValidJob,
     domain: Option<String>,
 ) -> Result<(Plugins, ValidJob)> {
-    let mut rules = Rules { cluster_domain: domain, policy: ClusterPolicy::default(), ..Rules::default() };
+    let policy = ClusterPolicy { wants: arguments.allow_wants.clone(), ..ClusterPolicy::default() };
+    let mut rules = Rules { cluster_domain: domain, policy, ..Rules::default() };
     for tuner in &arguments.tuner {
         rules.tuners.push(stem(tuner)?);
     }
