@@ -16,6 +16,7 @@
 pub mod api;
 pub mod desired;
 pub mod diff;
+pub mod explain;
 pub mod gate;
 pub mod job;
 pub mod names;

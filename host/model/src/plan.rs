@@ -1,6 +1,8 @@
 //! What a plugin answers, in types of our own: independent of the contract's version, so that the rest of the
 //! program does not change when the contract does.
 
+use crate::api::wire;
+
 /// Everything that a chain of plugins wants for one job, not yet checked (see [`crate::policy`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -68,6 +70,20 @@ pub enum PodField {
     NodeName,
     HostIp,
     ReplicaIndex,
+}
+
+impl PodField {
+    /// As the kubelet reads it (`fieldRef.fieldPath`).
+    pub fn path(self) -> String {
+        match self {
+            Self::Name => "metadata.name".to_owned(),
+            Self::Namespace => "metadata.namespace".to_owned(),
+            Self::Ip => "status.podIP".to_owned(),
+            Self::NodeName => "spec.nodeName".to_owned(),
+            Self::HostIp => "status.hostIP".to_owned(),
+            Self::ReplicaIndex => format!("metadata.labels['{}']", wire::LABEL_REPLICA_INDEX),
+        }
+    }
 }
 
 /// A container port, informational.

@@ -28,7 +28,7 @@ use anyhow::{Context as _, Result};
 use coxswain_model::{
     job::ValidJob,
     pin::{Digest, Pin, PinnedPlugin},
-    plan::{Descriptor, Failure, Violation},
+    plan::{Descriptor, Failure, Plan, Violation},
     policy::{self, ClusterPolicy, Granted},
     seen::Seen,
     status::trouble::Trouble,
@@ -117,12 +117,19 @@ impl Plugins {
         Ok(())
     }
 
-    /// Loads one component that serves until the process ends; for tools.
-    pub async fn load_file(&self, name: &str, bytes: Vec<u8>) -> Result<()> {
+    /// Loads one component that serves until the process ends, with the administrator's settings; for tools.
+    pub async fn load_file(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+        settings: BTreeMap<String, String>,
+    ) -> Result<Plugin> {
         let candidate = Candidate::of(name, bytes);
         let plugin = self.load(candidate.clone()).await.map_err(anyhow::Error::msg)?;
-        self.write(|registry| registry.add_floor(name, plugin, candidate.bytes));
-        Ok(())
+        let plugin = self.check_settings(plugin, &settings).await.map_err(anyhow::Error::msg)?;
+        let active = Active { plugin: plugin.clone(), bytes: candidate.bytes, settings };
+        self.write(|registry| registry.activate(name, active));
+        Ok(plugin)
     }
 
     /// Everything that a candidate has to pass before new jobs get it. On any failure the plugin that serves now
@@ -191,22 +198,37 @@ impl Plugins {
         seen: &Seen,
         gated: bool,
     ) -> Result<Granted, NoPlan> {
+        let (plan, chain) = self.plan(job, pin, seen, gated).await?;
+        self.grant(job, &plan, &chain).map_err(Into::into)
+    }
+
+    /// What the job's chain wants for it, not yet checked, and the chain.
+    pub async fn plan(
+        &self,
+        job: &ValidJob,
+        pin: &Pin,
+        seen: &Seen,
+        gated: bool,
+    ) -> Result<(Plan, Chain), NoPlan> {
         let chain = self.chain(pin).await?;
         let view = job.view(gated);
         let members = job.members(seen);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
-        let (plan, chain) = match called.await {
-            Ok(result) => result.map_err(|fault| trouble(pin, fault))?,
+        match called.await {
+            Ok(result) => result.map_err(|fault| trouble(pin, fault).into()),
             Err(panicked) => {
                 let (plugin, fault) = (pin.summary(), panicked.to_string());
-                return Err(Trouble::PluginFailed { plugin, fault }.into());
+                Err(Trouble::PluginFailed { plugin, fault }.into())
             }
-        };
+        }
+    }
+
+    /// What the policy grants of a chain's plan.
+    pub fn grant(&self, job: &ValidJob, plan: &Plan, chain: &Chain) -> Result<Granted, Trouble> {
         let links = std::iter::once(&chain.launcher).chain(&chain.tuners);
         let descriptors: Vec<&Descriptor> = links.map(|link| link.plugin.descriptor()).collect();
-        policy::grant(job, &plan, &descriptors, &self.rules.policy)
-            .map_err(|violations| Trouble::PlanRefused(violations).into())
+        policy::grant(job, plan, &descriptors, &self.rules.policy).map_err(Trouble::PlanRefused)
     }
 
     async fn chain(&self, pin: &Pin) -> Result<Chain, NoPlan> {

@@ -1,8 +1,11 @@
 //! Subcommands for people.
 
 mod drain;
+mod explain;
 mod plugin;
 pub mod render;
+mod rendering;
+mod table;
 
 use std::process::ExitCode;
 

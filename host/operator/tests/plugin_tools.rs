@@ -3,6 +3,8 @@
 
 mod plugin_tools {
     mod check;
+    mod diff;
+    mod explain;
     mod given;
     mod pack;
 }

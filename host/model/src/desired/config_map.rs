@@ -81,7 +81,7 @@ fn volume<'a>(name: &str, config_map: &str, files: impl Iterator<Item = &'a File
 }
 
 /// The key of a file: its name beside the host list; everywhere its place, which holds one file.
-pub(super) fn key(file: &File) -> &str {
+pub(crate) fn key(file: &File) -> &str {
     match &file.place {
         Place::Job => &file.name,
         Place::Everywhere(place) => place,

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     api::wire,
     job::{Replica, ValidJob},
-    plan::{EnvValue, File, PodField, Port},
+    plan::{EnvValue, File, Port},
     policy::{Grant, Granted, GrantedEnv},
 };
 
@@ -169,18 +169,7 @@ fn variable(env: &GrantedEnv) -> Value {
     match &env.value {
         EnvValue::Literal(value) => json!({"name": env.name, "value": value}),
         EnvValue::Field(field) => {
-            json!({"name": env.name, "valueFrom": {"fieldRef": {"fieldPath": path(*field)}}})
+            json!({"name": env.name, "valueFrom": {"fieldRef": {"fieldPath": field.path()}}})
         }
-    }
-}
-
-fn path(field: PodField) -> String {
-    match field {
-        PodField::Name => "metadata.name".to_owned(),
-        PodField::Namespace => "metadata.namespace".to_owned(),
-        PodField::Ip => "status.podIP".to_owned(),
-        PodField::NodeName => "spec.nodeName".to_owned(),
-        PodField::HostIp => "status.hostIP".to_owned(),
-        PodField::ReplicaIndex => format!("metadata.labels['{}']", wire::LABEL_REPLICA_INDEX),
     }
 }

@@ -1,10 +1,10 @@
 //! `coxswain plugin …`: what authors and administrators of plugins do, by the operator's own code.
 
 mod check;
-mod component;
+pub(super) mod component;
+mod diff;
 mod pack;
 mod report;
-mod table;
 
 use std::process::ExitCode;
 
@@ -19,6 +19,8 @@ pub enum Command {
     Check(check::Arguments),
     /// Print the ConfigMap that brings a component into a cluster.
     Pack(pack::Arguments),
+    /// Show what another component would change in the objects of jobs; exits 1 if anything.
+    Diff(diff::Arguments),
 }
 
 impl Command {
@@ -27,6 +29,7 @@ impl Command {
         match self {
             Self::Check(arguments) => spawn_blocking(move || check::run(&arguments)).await?,
             Self::Pack(arguments) => spawn_blocking(move || pack::run(&arguments)).await?,
+            Self::Diff(arguments) => diff::run(arguments).await,
         }
     }
 }

@@ -59,9 +59,7 @@ impl Named {
             None => name(&self.file).with_context(|| format!("{file} has no file name"))?,
         };
         let settings_text = self.settings.as_deref().map(text).transpose()?;
-        let settings = settings_text.as_deref().map(source::settings).transpose();
-        let settings = settings.map_err(|Unusable(why)| anyhow::anyhow!(why));
-        let settings = settings.with_context(|| format!("reading {}", shown(self.settings.as_deref())))?;
+        let settings = self.settings.as_deref().map(settings).transpose()?;
         let vectors = self.vectors.as_deref().map(read_vectors).transpose()?;
         let bytes = bytes(&self.file)?;
         let digest = Digest::of(&bytes);
@@ -108,6 +106,9 @@ fn text(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
 }
 
-fn shown(file: Option<&Path>) -> String {
-    file.unwrap_or(Path::new("")).display().to_string()
+/// As in `data.settings` of a ConfigMap.
+pub fn settings(file: &Path) -> Result<BTreeMap<String, String>> {
+    source::settings(&text(file)?)
+        .map_err(|Unusable(why)| anyhow::anyhow!(why))
+        .with_context(|| format!("reading {}", file.display()))
 }

@@ -6,7 +6,7 @@ use anstyle::Style;
 use coxswain_model::plan::Descriptor;
 use serde::Serialize;
 
-use super::table::{BAD, Cell, DIM, GOOD, HEAD, Table, WARN};
+use crate::tool::table::{BAD, Cell, DIM, GOOD, HEAD, Table, WARN};
 
 /// Everything that was found.
 #[derive(Debug, Default, Serialize)]

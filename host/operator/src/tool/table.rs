@@ -60,10 +60,12 @@ impl Table {
         let widths: Vec<usize> = (0..columns).map(width).collect();
         for line in &self.lines {
             write!(out, "{:indent$}", "")?;
-            for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            // Nothing ends in blanks.
+            let filled = line.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
+            for (column, (cell, width)) in line.iter().zip(&widths).take(filled).enumerate() {
                 let Cell { text, style } = cell;
                 write!(out, "{style}{text}{style:#}")?;
-                if column + 1 < line.len() {
+                if column + 1 < filled {
                     let pad = width - text.chars().count() + 2;
                     write!(out, "{:pad$}", "")?;
                 }
@@ -82,10 +84,11 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell_whatever_its_colour() {
         let mut table = Table::new(["A", "B"]);
         table.push([Cell::styled("long", BAD), "x".into()]);
+        table.push(["y".into(), "".into()]);
         let mut out = anstream::StripStream::new(Vec::new());
 
         table.write(1, &mut out).unwrap();
 
-        assert_eq!(String::from_utf8(out.into_inner()).unwrap(), " A     B\n long  x\n");
+        assert_eq!(String::from_utf8(out.into_inner()).unwrap(), " A     B\n long  x\n y\n");
     }
 }
