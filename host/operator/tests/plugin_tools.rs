@@ -6,5 +6,6 @@ mod plugin_tools {
     mod diff;
     mod explain;
     mod given;
+    mod new;
     mod pack;
 }

@@ -3,6 +3,7 @@
 mod check;
 pub(super) mod component;
 mod diff;
+mod new;
 mod pack;
 mod report;
 
@@ -15,6 +16,8 @@ use tokio::task::spawn_blocking;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a crate that builds a plugin and passes `plugin check`, to start from.
+    New(new::Arguments),
     /// Try a component as the operator would before it serves, and say what it costs; exits 1 if it must not serve.
     Check(check::Arguments),
     /// Print the ConfigMap that brings a component into a cluster.
@@ -27,6 +30,7 @@ impl Command {
     /// Does it.
     pub async fn run(self) -> Result<ExitCode> {
         match self {
+            Self::New(arguments) => new::run(&arguments),
             Self::Check(arguments) => spawn_blocking(move || check::run(&arguments)).await?,
             Self::Pack(arguments) => spawn_blocking(move || pack::run(&arguments)).await?,
             Self::Diff(arguments) => diff::run(arguments).await,
