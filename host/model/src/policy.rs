@@ -5,6 +5,7 @@
 //! status are the host's. One violation refuses the whole plan, and all violations are told at once.
 
 mod commands;
+pub mod compare;
 mod files;
 mod notes;
 mod ports;

@@ -44,7 +44,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 static PLUGINS: LazyLock<Plugins> = LazyLock::new(|| {
     let rules = Rules { policy: ClusterPolicy::default(), ..Rules::default() };
-    let plugins = Plugins::new(rules, None).unwrap();
+    let plugins = Plugins::new(rules).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins");
     RUNTIME.block_on(plugins.load_floor(&folder)).unwrap();
     plugins

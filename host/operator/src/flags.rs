@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum, error::ErrorKind};
 use coxswain_model::{api::wire, desired::Gang};
 
-use crate::cluster::rate::Rate;
+use crate::{cluster::rate::Rate, plugins::Signatures};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,6 +81,13 @@ pub struct Flags {
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
     pub allow_wants: Vec<String>,
+    /// Whether somebody trusted must have signed a plugin's component before it serves. The image's components need no
+    /// signature.
+    #[arg(long, value_enum, default_value_t = Signatures::Off)]
+    pub plugin_signatures: Signatures,
+    /// File of the ed25519 public keys (PEM) that are trusted to sign plugins.
+    #[arg(long, value_name = "FILE")]
+    pub plugin_keys: Option<PathBuf>,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

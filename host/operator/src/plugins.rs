@@ -3,13 +3,20 @@
 //! A job is given a chain once ([`Plugins::choose`]) and is rendered by that chain until it ends
 //! ([`Plugins::render`]), whatever the cluster's plugins have become meanwhile.
 
+mod access;
 mod floor;
+mod jobs;
+mod kept;
+mod measured;
+mod pipeline;
 pub mod probes;
 mod registry;
+mod shadow;
 pub mod signature;
 pub mod source;
-mod state;
+pub mod state;
 pub mod trial;
+mod trust;
 pub mod vectors;
 mod wishes;
 
@@ -18,7 +25,7 @@ use std::{
     num::NonZero,
     path::Path,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::available_parallelism,
@@ -27,22 +34,33 @@ use std::{
 use anyhow::{Context as _, Result};
 use coxswain_model::{
     job::ValidJob,
-    pin::{Digest, Pin, PinnedPlugin},
-    plan::{Descriptor, Failure, Plan, Violation},
+    pin::{Pin, PinnedPlugin},
+    plan::{Failure, Plan, Violation},
     policy::{self, ClusterPolicy, Granted},
     seen::Seen,
     status::trouble::Trouble,
     view::Setting,
 };
 use coxswain_sandbox::{Chain, Fault, Link, Plugin, Sandbox};
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::{
+    sync::{Semaphore, mpsc, oneshot},
+    task::spawn_blocking,
+};
 
-pub use self::wishes::{Answer, follow};
+pub use self::{
+    access::Access,
+    jobs::LiveJobs,
+    trust::{Signatures, Trust},
+    wishes::{Answer, follow},
+};
 use self::{
-    registry::{Active, Registry},
-    source::{Candidate, MAX_COMPONENT},
+    kept::Copies,
+    measured::Measured,
+    registry::{Active, Registry, not_allowed},
+    source::Candidate,
     state::{Outcome, Store},
 };
+use crate::cluster::lease::Standing;
 
 /// Why there is no plan for a job.
 #[derive(Debug)]
@@ -62,10 +80,17 @@ impl From<Trouble> for NoPlan {
 /// The plugins of this operator.
 pub struct Plugins {
     sandbox: Sandbox,
+    measured: Measured,
     registry: RwLock<Registry>,
     outcomes: tokio::sync::Mutex<BTreeMap<String, Outcome>>,
+    copies: tokio::sync::Mutex<Copies>,
     store: Option<Store>,
+    jobs: Option<LiveJobs>,
+    standing: Standing,
     leading: AtomicBool,
+    /// Asks [`follow`] to look at all wishes again, and is told when it has.
+    turns: mpsc::Sender<oneshot::Sender<()>>,
+    turned: Mutex<Option<mpsc::Receiver<oneshot::Sender<()>>>>,
     /// Plugin calls at once: one that uses up its whole budget must leave cores to the others.
     calls: Arc<Semaphore>,
     rules: Rules,
@@ -80,39 +105,82 @@ pub struct Rules {
     pub cluster_domain: Option<String>,
     /// What plans may touch beyond the fixed rules.
     pub policy: ClusterPolicy,
+    /// Who has to vouch for plugins.
+    pub trust: Trust,
+}
+
+/// The cluster as plugins need it.
+pub struct InCluster {
+    /// Copies and outcomes.
+    pub store: Store,
+    /// Whom a swap concerns.
+    pub jobs: LiveJobs,
+    /// Who leads may write.
+    pub standing: Standing,
 }
 
 // === impl Plugins ===
 
 impl Plugins {
-    /// Without a store (no cluster), only what [`Plugins::load_floor`] and [`Plugins::offer`] bring.
-    pub fn new(rules: Rules, store: Option<Store>) -> Result<Self> {
+    /// Without a cluster: only what [`Plugins::load_floor`] and [`Plugins::load_file`] bring.
+    pub fn new(rules: Rules) -> Result<Self> {
+        Self::with(rules, None, &prometheus::Registry::new())
+    }
+
+    /// Over a cluster's plugin namespace; counts in `metrics`.
+    pub fn in_cluster(rules: Rules, cluster: InCluster, metrics: &prometheus::Registry) -> Result<Self> {
+        Self::with(rules, Some(cluster), metrics)
+    }
+
+    fn with(rules: Rules, cluster: Option<InCluster>, metrics: &prometheus::Registry) -> Result<Self> {
         let cores = available_parallelism().map_or(2, NonZero::get).max(2);
+        let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
+        let sandbox = Sandbox::with_observer(measured.observer()).context("starting the plugin sandbox")?;
+        let (turns, turned) = mpsc::channel(1);
+        let (store, jobs, standing) = match cluster {
+            Some(InCluster { store, jobs, standing }) => (Some(store), Some(jobs), standing),
+            None => (None, None, Standing::default()),
+        };
         Ok(Self {
-            sandbox: Sandbox::new().context("starting the plugin sandbox")?,
+            sandbox,
+            measured,
             registry: RwLock::default(),
             outcomes: tokio::sync::Mutex::default(),
+            copies: tokio::sync::Mutex::default(),
             store,
+            jobs,
+            standing,
             leading: AtomicBool::new(false),
+            turns,
+            turned: Mutex::new(Some(turned)),
             calls: Arc::new(Semaphore::new(cores)),
             rules,
         })
     }
 
-    /// The same over a cluster's plugin namespace.
-    pub fn in_cluster(rules: Rules, client: kube::Client, namespace: &str) -> Result<Self> {
-        Self::new(rules, Some(Store::new(client, namespace)))
+    /// Only who holds the lease, and has taken over what the leader before left, writes.
+    fn leads(&self) -> bool {
+        self.leading.load(Ordering::Acquire) && self.standing.leads()
+    }
+
+    fn lead_from_now(&self) {
+        self.leading.store(true, Ordering::Release);
+    }
+
+    /// Counts what jobs are pinned to, for metrics.
+    pub fn count_pins(&self) {
+        if let Some(jobs) = &self.jobs {
+            self.measured.count(jobs);
+        }
     }
 
     /// Loads the image's components. One that is broken is an error: the image is.
     pub async fn load_floor(&self, dir: &Path) -> Result<()> {
         for candidate in floor::read(dir)? {
             let name = candidate.name.clone();
-            let plugin = self.load(candidate.clone()).await.map_err(anyhow::Error::msg);
-            let plugin = plugin.with_context(|| format!("loading plugin {name} of {}", dir.display()))?;
-            tracing::info!(plugin = name, digest = %plugin.digest(), "plugin of the image loaded");
-            self.save_copy_if_leading(&candidate).await?;
-            self.write(|registry| registry.add_floor(&name, plugin, candidate.bytes));
+            self.add_floor(candidate)
+                .await
+                .with_context(|| format!("loading plugin {name} of {}", dir.display()))?;
         }
         Ok(())
     }
@@ -124,64 +192,23 @@ impl Plugins {
         bytes: Vec<u8>,
         settings: BTreeMap<String, String>,
     ) -> Result<Plugin> {
-        let candidate = Candidate::of(name, bytes);
-        let plugin = self.load(candidate.clone()).await.map_err(anyhow::Error::msg)?;
-        let plugin = self.check_settings(plugin, &settings).await.map_err(anyhow::Error::msg)?;
-        let active = Active { plugin: plugin.clone(), bytes: candidate.bytes, settings };
+        let candidate = Candidate { settings, ..Candidate::of(name, bytes) };
+        let plugin = self.load(&candidate).await.map_err(anyhow::Error::msg)?;
+        let checked = self.check_settings(&plugin, &candidate.settings).await;
+        checked.map_err(|refusal| anyhow::anyhow!(refusal.why))?;
+        let active = Active { plugin: plugin.clone(), candidate: Arc::new(candidate) };
         self.write(|registry| registry.activate(name, active));
         Ok(plugin)
     }
 
-    /// Everything that a candidate has to pass before new jobs get it. On any failure the plugin that serves now
-    /// goes on serving.
-    async fn offer(&self, candidate: Candidate) -> Result<Digest, String> {
-        let Candidate { name, bytes, digest, settings } = candidate.clone();
-        if let Some(reason) = self.outcomes.lock().await.get(&name).and_then(|o| o.refused.get(&digest)) {
-            return Err(reason.clone());
-        }
-        let loaded = match self.load(candidate.clone()).await {
-            Ok(plugin) => self.check_settings(plugin, &settings).await,
-            refused => refused,
-        };
-        let plugin = match loaded {
-            Ok(plugin) => plugin,
-            Err(reason) => {
-                self.note_refusal(&name, &digest, &reason).await;
-                return Err(reason);
-            }
-        };
-        // The copy first: a job may be pinned to the digest the moment after the switch.
-        self.save_copy_if_leading(&candidate).await.map_err(|error| format!("{error:#}"))?;
-        self.write(|registry| registry.activate(&name, Active { plugin, bytes, settings }));
-        self.note_active(&name).await;
-        Ok(digest)
-    }
-
-    async fn load(&self, candidate: Candidate) -> Result<Plugin, String> {
-        let sandbox = self.sandbox.clone();
-        let load = move || sandbox.load(&candidate.name, &candidate.bytes, MAX_COMPONENT);
-        match spawn_blocking(load).await {
-            Ok(loaded) => loaded.map_err(|refused| refused.to_string()),
-            Err(panicked) => Err(format!("the component made the compiler fail: {panicked}")),
-        }
-    }
-
-    /// The administrator's settings over the declared defaults, as the plugin itself judges them. Nothing is
-    /// recorded against the digest for a wrong setting: the bytes are not at fault.
-    async fn check_settings(
-        &self,
-        plugin: Plugin,
-        given: &BTreeMap<String, String>,
-    ) -> Result<Plugin, String> {
-        let settings = as_settings(given);
-        let judge = plugin.clone();
-        let violations = match spawn_blocking(move || judge.check_settings(&settings)).await {
-            Ok(Ok(violations)) => violations,
-            Ok(Err(fault)) => return Err(format!("check-settings: {fault}")),
-            Err(panicked) => return Err(format!("check-settings: {panicked}")),
-        };
-        let words: Vec<String> = violations.iter().map(|v| format!("{}: {}", v.path, v.text)).collect();
-        if words.is_empty() { Ok(plugin) } else { Err(format!("data.settings: {}", words.join("; "))) }
+    async fn add_floor(&self, candidate: Candidate) -> Result<()> {
+        let plugin = self.load(&candidate).await.map_err(anyhow::Error::msg)?;
+        let name = candidate.name.clone();
+        tracing::info!(plugin = name, digest = %plugin.digest(), "plugin of the image loaded");
+        let active = Active { plugin, candidate: Arc::new(candidate) };
+        self.write(|registry| registry.add_floor(&name, active));
+        self.measured.serves(&name, self.read(|registry| registry.active(&name).cloned()).as_ref());
+        Ok(())
     }
 
     /// A chain for a job that has none yet.
@@ -210,7 +237,7 @@ impl Plugins {
         seen: &Seen,
         gated: bool,
     ) -> Result<(Plan, Chain), NoPlan> {
-        let chain = self.chain(pin).await?;
+        let chain = self.chain(job, pin).await?;
         let view = job.view(gated);
         let members = job.members(seen);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
@@ -226,40 +253,51 @@ impl Plugins {
 
     /// What the policy grants of a chain's plan.
     pub fn grant(&self, job: &ValidJob, plan: &Plan, chain: &Chain) -> Result<Granted, Trouble> {
-        let links = std::iter::once(&chain.launcher).chain(&chain.tuners);
-        let descriptors: Vec<&Descriptor> = links.map(|link| link.plugin.descriptor()).collect();
-        policy::grant(job, plan, &descriptors, &self.rules.policy).map_err(Trouble::PlanRefused)
+        policy::grant(job, plan, &shadow::descriptors(chain), &self.rules.policy)
+            .map_err(Trouble::PlanRefused)
     }
 
-    async fn chain(&self, pin: &Pin) -> Result<Chain, NoPlan> {
-        let launcher = self.link(&pin.launcher).await?;
+    async fn chain(&self, job: &ValidJob, pin: &Pin) -> Result<Chain, NoPlan> {
+        let launcher = self.link(job, &pin.launcher).await?;
         let mut tuners = Vec::new();
         for tuner in &pin.tuners {
-            tuners.push(self.link(tuner).await?);
+            tuners.push(self.link(job, tuner).await?);
         }
         Ok(Chain { launcher, tuners })
     }
 
-    /// A pin is honoured only for digests that the operator has admitted: tenants can write the object that
-    /// carries it.
-    async fn link(&self, pinned: &PinnedPlugin) -> Result<Link, NoPlan> {
+    /// A pin is honoured only for components that the operator has admitted, and for namespaces that may use them:
+    /// tenants can write the object that carries it. What counts is the component's own name.
+    async fn link(&self, job: &ValidJob, pinned: &PinnedPlugin) -> Result<Link, NoPlan> {
         let settings = as_settings(&pinned.settings);
-        if let Some(plugin) = self.read(|registry| registry.component(&pinned.digest)) {
-            return Ok(Link { plugin, settings });
+        let at_hand = self.read(|registry| registry.component(&pinned.digest));
+        let plugin = match at_hand {
+            Some(plugin) => plugin,
+            None => self.copied(pinned).await?,
+        };
+        if !self.read(|registry| registry.allows(plugin.name(), job.names.namespace())) {
+            return Err(not_allowed(plugin.name(), job).into());
         }
-        let missing = || Trouble::PinLost {
+        Ok(Link { plugin, settings })
+    }
+
+    /// A component of which there is a copy alone.
+    async fn copied(&self, pinned: &PinnedPlugin) -> Result<Plugin, NoPlan> {
+        let lost = |how: &str| Trouble::PinLost {
             why: format!(
-                "the job is pinned to plugin {} sha256:{}, which this operator has never admitted or has lost",
+                "the job is pinned to plugin {} sha256:{}, {how}",
                 pinned.name,
                 pinned.digest.short()
             ),
         };
+        let missing = || lost("which this operator has never admitted or has lost");
         let store = self.store.as_ref().ok_or_else(missing)?;
         let copy = store.copy(&pinned.digest).await.map_err(NoPlan::Unavailable)?;
-        let (name, bytes) = copy.ok_or_else(missing)?;
-        let plugin = self.load(Candidate::of(&name, bytes)).await.map_err(|_| missing())?;
+        let copy = copy.ok_or_else(missing)?;
+        self.rules.trust.vouched(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
+        let plugin = self.load(&copy).await.map_err(|_| missing())?;
         self.write(|registry| registry.keep(plugin.clone()));
-        Ok(Link { plugin, settings })
+        Ok(plugin)
     }
 
     /// `openmpi 0.1.0 (sha256:0123456789ab), …`: what an event about a pin says.
@@ -278,77 +316,6 @@ impl Plugins {
 
     fn write<T>(&self, change: impl FnOnce(&mut Registry) -> T) -> T {
         change(&mut self.registry.write().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-// === what is kept across restarts ===
-
-impl Plugins {
-    /// Called when this process has become the leader, before the first pass: everything that a job may be
-    /// pinned to has its copy.
-    pub async fn lead(&self) -> Result<()> {
-        self.leading.store(true, Ordering::Release);
-        let active: Vec<(String, Active)> = self.read(|registry| {
-            registry.all().map(|(name, active)| (name.to_owned(), active.clone())).collect()
-        });
-        for (name, active) in active {
-            let store = self.store.as_ref().context("a leader has a cluster")?;
-            store.save_copy(&name, active.plugin.digest(), &active.bytes).await?;
-            self.note_active(&name).await;
-        }
-        Ok(())
-    }
-
-    async fn save_copy_if_leading(&self, candidate: &Candidate) -> Result<()> {
-        match &self.store {
-            Some(store) if self.leading.load(Ordering::Acquire) => {
-                store.save_copy(&candidate.name, &candidate.digest, &candidate.bytes).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The last good component of a plugin, as an earlier process left it.
-    async fn last_good(&self, plugin: &str) -> Option<Active> {
-        let outcome = self.outcomes.lock().await.get(plugin)?.clone();
-        let settings = outcome.settings.clone();
-        let pinned = PinnedPlugin { name: plugin.to_owned(), digest: outcome.active?, settings };
-        let plugin = self.link(&pinned).await.ok()?.plugin;
-        let bytes = self.store.as_ref()?.copy(plugin.digest()).await.ok()??.1;
-        Some(Active { plugin, bytes, settings: outcome.settings })
-    }
-
-    async fn note_refusal(&self, plugin: &str, digest: &Digest, reason: &str) {
-        let mut outcomes = self.outcomes.lock().await;
-        let outcome = outcomes.entry(plugin.to_owned()).or_default();
-        outcome.refused.insert(digest.clone(), reason.to_owned());
-        self.save_outcome(plugin, outcome).await;
-    }
-
-    async fn note_active(&self, plugin: &str) {
-        let now = self.read(|registry| registry.active(plugin).cloned());
-        let mut outcomes = self.outcomes.lock().await;
-        let outcome = outcomes.entry(plugin.to_owned()).or_default();
-        let (digest, settings) = match now {
-            Some(active) => (Some(active.plugin.digest().clone()), active.settings),
-            None => (None, BTreeMap::new()),
-        };
-        if outcome.active != digest || outcome.settings != settings {
-            outcome.active = digest;
-            outcome.settings = settings;
-            self.save_outcome(plugin, outcome).await;
-        }
-    }
-
-    /// A failure costs only that the next process does not know; it is logged and written again with the next
-    /// change.
-    async fn save_outcome(&self, plugin: &str, outcome: &Outcome) {
-        let Some(store) = &self.store else { return };
-        if self.leading.load(Ordering::Acquire)
-            && let Err(error) = store.save_outcome(plugin, outcome).await
-        {
-            tracing::warn!(plugin, "{error:#}");
-        }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::{
     flags::Flags,
     log,
     metrics::Metrics,
-    plugins::{self, Answer, Plugins, Rules},
+    plugins::{self, Answer, InCluster, LiveJobs, Plugins, Rules, Trust, state::Store},
     queue::{Cause, Queue, Settings},
     serve,
 };
@@ -112,10 +112,11 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
         namespace,
     };
     let mut synced = start_watches(&mut tasks, &watches, &client, &flags.gang());
-    let (plugins, plugins_ready) = start_plugins(&mut tasks, &flags, &client, &live).await?;
+    let (plugins, plugins_ready) =
+        start_plugins(&mut tasks, &flags, &client, &live, &synced, &standing).await?;
     synced.push(plugins_ready);
     tasks.spawn("sweep", sweep(watches));
-    serve(&mut tasks, &flags, &synced, &standing, &live, &queue).await?;
+    serve(&mut tasks, &flags, &synced, &standing, &live, &queue, &plugins).await?;
 
     let mut stages = Stages::default();
     let candidate = election::candidate(&flags, standing.clone(), &metrics).await?;
@@ -245,14 +246,25 @@ async fn start_plugins(
     flags: &Flags,
     client: &Client,
     live: &Live,
+    synced: &[watch::Receiver<bool>],
+    standing: &Standing,
 ) -> anyhow::Result<(Arc<Plugins>, watch::Receiver<bool>)> {
     let namespace = flags.plugins().to_owned();
+    let keys = flags.plugin_keys.as_deref().map(|file| {
+        std::fs::read_to_string(file).with_context(|| format!("reading --plugin-keys {}", file.display()))
+    });
     let rules = Rules {
         tuners: flags.tuners.clone(),
         cluster_domain: flags.domain().map(Into::into),
         policy: ClusterPolicy { wants: flags.allow_wants.clone(), ..ClusterPolicy::default() },
+        trust: Trust::new(flags.plugin_signatures, keys.transpose()?.as_deref())?,
     };
-    let plugins = Arc::new(Plugins::in_cluster(rules, client.clone(), &namespace)?);
+    let cluster = InCluster {
+        store: Store::new(client.clone(), &namespace),
+        jobs: LiveJobs { index: live.index.clone(), gang: flags.gang(), synced: synced.to_vec() },
+        standing: standing.clone(),
+    };
+    let plugins = Arc::new(Plugins::in_cluster(rules, cluster, live.metrics.registry())?);
     plugins.load_floor(&flags.plugin_dir).await?;
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
@@ -262,6 +274,7 @@ async fn start_plugins(
             tracing::error!(error = format!("{error:#}"), "following plugin ConfigMaps");
         }
     });
+    tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))
 }
 
@@ -292,6 +305,7 @@ async fn serve(
     standing: &Standing,
     live: &Live,
     queue: &Arc<Queue>,
+    plugins: &Arc<Plugins>,
 ) -> anyhow::Result<()> {
     if flags.health_port != 0 {
         let (synced, standing) = (synced.to_vec(), standing.clone());
@@ -308,6 +322,7 @@ async fn serve(
             index: live.index.clone(),
             queue: Arc::clone(queue),
             pace: Arc::clone(live.rest.pace()),
+            plugins: Arc::clone(plugins),
         };
         let listener = serve::listen(flags.monitoring_port).await?;
         tasks.spawn("metrics", serve::serve(listener, serve::metrics::routes(sources)));

@@ -91,6 +91,16 @@ impl Caller {
         enter: impl FnOnce(&mut Store<Limits>) -> wasmtime::Result<Raw>,
         leave: impl FnOnce(Raw) -> Result<(Out, usize), Break>,
     ) -> Result<Out, Break> {
+        let span = tracing::debug_span!(
+            "plugin call",
+            plugin = self.name,
+            digest = %self.digest,
+            function = function.name(),
+            hosts,
+            fuel = tracing::field::Empty,
+            broken = tracing::field::Empty,
+        );
+        let _in_span = span.enter();
         let begin = Instant::now();
         let budget =
             FUEL.saturating_add(FUEL_PER_HOST.saturating_mul(u64::try_from(hosts).unwrap_or(u64::MAX)));
@@ -105,6 +115,10 @@ impl Caller {
         }))
         .unwrap_or_else(|panic| Err(Break::panicked(panic.as_ref())));
 
+        span.record("fuel", budget.saturating_sub(left));
+        if let Err(how) = &result {
+            span.record("broken", how.reason());
+        }
         if let Some(observe) = &self.observer {
             observe(&Call {
                 plugin: &self.name,

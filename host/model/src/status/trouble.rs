@@ -35,6 +35,13 @@ pub enum Trouble {
         /// What happened.
         fault: String,
     },
+    /// The administrator keeps a plugin to other namespaces.
+    PluginNotAllowed {
+        /// The plugin.
+        plugin: String,
+        /// The job's namespace.
+        namespace: String,
+    },
     /// What renders the job is not known any more; its objects stay as they are.
     PinLost {
         /// What was found in place of the pin.
@@ -52,6 +59,7 @@ impl Trouble {
             Self::PlanRefused(_) => "PlanRefused",
             Self::KnownHostsMissing { .. } => "KnownHostsMissing",
             Self::PluginFailed { .. } => "PluginFailed",
+            Self::PluginNotAllowed { .. } => "PluginNotAllowed",
             Self::PinLost { .. } => "PinLost",
         }
     }
@@ -83,6 +91,10 @@ impl Trouble {
             ),
             Self::PluginFailed { plugin, fault } => format!(
                 "plugin {plugin} failed: {fault}: nothing of the job was changed; tell the cluster's administrator"
+            ),
+            Self::PluginNotAllowed { plugin, namespace } => format!(
+                "plugin {plugin} is not for namespace {namespace}: the cluster's administrator lists the namespaces \
+                 that may use it in its ConfigMap (data.namespaces); what exists of the job is left as it is"
             ),
             Self::PinLost { why } => format!(
                 "{why}: what exists of the job is left as it is; it is not rendered anew, so that running ranks \

@@ -13,6 +13,7 @@ use coxswain_model::{
     },
     desired::pod_group::Priorities,
     job::ValidJob,
+    phase,
     seen::{
         ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen,
         SliceSeen, Uid, Version,
@@ -116,6 +117,7 @@ pub struct JobRow {
     /// Whole, but for version and status.
     asked: Box<[u8]>,
     status: Option<Box<[u8]>>,
+    ended: bool,
 }
 
 impl JobRow {
@@ -126,7 +128,13 @@ impl JobRow {
         let version = Version::from(metadata.resource_version.as_str());
         let metadata = Metadata { resource_version: String::new(), ..metadata.clone() };
         let asked = packed(&Asked { metadata, spec });
-        Self { uid, version, asked, status: status.as_ref().map(packed) }
+        let ended = status.as_ref().is_some_and(phase::is_finished);
+        Self { uid, version, asked, status: status.as_ref().map(packed), ended }
+    }
+
+    /// Its status says that it has succeeded or failed.
+    pub fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// The job. Nothing that was packed cannot be unpacked.

@@ -180,9 +180,9 @@ impl Live {
             uid: answer.uid,
             version: String::new(),
         };
-        let reason = if answer.refused { "PluginRefused" } else { "PluginLoaded" }.to_owned();
-        self.events.tell(subject, Event { warning: answer.refused, reason, message: answer.message });
-        if !answer.refused {
+        let Answer { warning, reason, message, .. } = answer;
+        self.events.tell(subject, Event { warning, reason: reason.to_owned(), message });
+        if answer.switched {
             let jobs: Vec<JobKey> = self.index.read().jobs.jobs().cloned().collect();
             for job in &jobs {
                 (self.wake)(job, Cause::Other);

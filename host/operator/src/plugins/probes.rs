@@ -5,7 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use coxswain_model::{api::wire, job::ValidJob, plan::Plan, policy::ClusterPolicy, view::JobView};
+use coxswain_model::{
+    api::wire,
+    job::ValidJob,
+    plan::{Plan, Violation},
+    policy::ClusterPolicy,
+    view::JobView,
+};
 use coxswain_sandbox::Plugin;
 use serde_json::{Value, json};
 
@@ -55,7 +61,15 @@ impl Probed {
     pub fn failure(&self) -> Option<String> {
         let why = match &self.tried {
             Tried::Granted(_) | Tried::Refused(_) => return None,
-            Tried::Forbidden(violations) => trial::words(violations),
+            Tried::Forbidden(violations) => {
+                // What is wrong elsewhere is the job's: not every plugin serves everything that a probe asks for.
+                let is_its = |violation: &&Violation| violation.path.starts_with("plugins[");
+                let its: Vec<Violation> = violations.iter().filter(is_its).cloned().collect();
+                if its.is_empty() {
+                    return None;
+                }
+                trial::words(&its)
+            }
             Tried::Broken(how) => how.clone(),
             Tried::Unsteady => trial::UNSTEADY.to_owned(),
         };

@@ -1,6 +1,9 @@
 //! Which plugins serve new jobs, and which components are at hand for jobs that are pinned to them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use coxswain_model::{
     api::wire,
@@ -11,15 +14,23 @@ use coxswain_model::{
 };
 use coxswain_sandbox::Plugin;
 
+use super::{access::Access, source::Candidate, state::Served};
+
 /// A plugin that new jobs get.
 #[derive(Clone)]
 pub struct Active {
     /// The component.
     pub plugin: Plugin,
-    /// Its bytes, for the copy.
-    pub bytes: Vec<u8>,
-    /// The administrator's settings.
-    pub settings: BTreeMap<String, String>,
+    /// Its bytes, for the copy, and the administrator's settings.
+    pub candidate: Arc<Candidate>,
+}
+
+impl Active {
+    /// What is kept of it across restarts.
+    pub fn served(&self) -> Served {
+        let Candidate { digest, settings, .. } = &*self.candidate;
+        Served { digest: digest.clone(), settings: settings.clone() }
+    }
 }
 
 /// The set of plugins at one moment.
@@ -28,13 +39,13 @@ pub struct Registry {
     active: BTreeMap<String, Active>,
     floor: BTreeMap<String, Active>,
     loaded: HashMap<Digest, Plugin>,
+    access: BTreeMap<String, Access>,
 }
 
 impl Registry {
     /// A component of the image's directory: active at once, unless a ConfigMap's is.
-    pub fn add_floor(&mut self, name: &str, plugin: Plugin, bytes: Vec<u8>) {
-        self.keep(plugin.clone());
-        let active = Active { plugin, bytes, settings: BTreeMap::new() };
+    pub fn add_floor(&mut self, name: &str, active: Active) {
+        self.keep(active.plugin.clone());
         self.floor.insert(name.to_owned(), active.clone());
         self.active.entry(name.to_owned()).or_insert(active);
     }
@@ -45,9 +56,22 @@ impl Registry {
         self.active.insert(name.to_owned(), active);
     }
 
-    /// The ConfigMap is gone: back to the image's component, or to none.
+    /// Who may use a plugin, from now on.
+    pub fn restrict(&mut self, name: &str, access: Access) {
+        self.access.insert(name.to_owned(), access);
+    }
+
+    /// Whether jobs of a namespace may use a plugin.
+    pub fn allows(&self, name: &str, namespace: &str) -> bool {
+        self.access.get(name).is_none_or(|access| access.allows(namespace))
+    }
+
+    /// The ConfigMap is gone: back to the image's component, which is for all, or to none.
     pub fn withdraw(&mut self, name: &str) -> Option<&Active> {
         let floor = self.floor.get(name).cloned();
+        if floor.is_some() {
+            self.access.remove(name);
+        }
         match floor {
             Some(active) => drop(self.active.insert(name.to_owned(), active)),
             None => drop(self.active.remove(name)),
@@ -63,6 +87,23 @@ impl Registry {
     /// The component of this digest, if it is in memory.
     pub fn component(&self, digest: &Digest) -> Option<Plugin> {
         self.loaded.get(digest).cloned()
+    }
+
+    /// Lets all components go but those that serve and those that are `needed`. Returns who went.
+    pub fn retain(&mut self, needed: &BTreeSet<Digest>) -> Vec<Plugin> {
+        let Self { active, floor, loaded, .. } = self;
+        let serves = |digest: &Digest| {
+            active.values().chain(floor.values()).any(|active| active.plugin.digest() == digest)
+        };
+        loaded
+            .extract_if(|digest, _| !needed.contains(digest) && !serves(digest))
+            .map(|(_, plugin)| plugin)
+            .collect()
+    }
+
+    /// Digests of the image's components and of those that serve.
+    pub fn serving(&self) -> impl Iterator<Item = &Digest> {
+        self.active.values().chain(self.floor.values()).map(|active| active.plugin.digest())
     }
 
     /// What new jobs get under this name.
@@ -85,11 +126,14 @@ impl Registry {
         let launcher = self.launcher(job)?;
         let mut tuners = Vec::new();
         for name in &job.wishes.tuners {
-            self.named(name, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
+            self.named(name, job, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
         }
         for name in cluster_tuners.iter().chain(&job.wishes.tuners) {
-            let active =
-                self.active.get(name).filter(|active| active.plugin.is_tuner() && tunes(active, job));
+            // The cluster's tuners pass over jobs that they are not for.
+            let may = |active: &&Active| {
+                active.plugin.is_tuner() && tunes(active, job) && self.allows(name, job.names.namespace())
+            };
+            let active = self.active.get(name).filter(may);
             tuners.extend(active.map(|active| pinned(name, active, job)));
         }
         Ok(Pin { launcher, tuners, cluster_domain: cluster_domain.map(Into::into) })
@@ -97,9 +141,10 @@ impl Registry {
 
     fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, Trouble> {
         if let Some(name) = &job.wishes.plugin {
-            let active = self.named(name, Plugin::is_launcher, wire::ANNOTATION_PLUGIN)?;
+            let active = self.named(name, job, Plugin::is_launcher, wire::ANNOTATION_PLUGIN)?;
             return Ok(pinned(name, active, job));
         }
+        let namespace = job.names.namespace();
         let serves = |active: &Active| {
             active.plugin.is_launcher() && active.plugin.descriptor().serves.contains(&job.implementation)
         };
@@ -107,9 +152,10 @@ impl Registry {
         // over jobs that do not name it.
         let mut by_rank: Vec<_> = self.active.iter().filter(|(_, active)| serves(active)).collect();
         by_rank.sort_by_key(|(name, _)| !self.floor.contains_key(*name));
-        match by_rank.first() {
-            Some((name, active)) => Ok(pinned(name, active, job)),
-            None => Err(Trouble::UnsupportedImplementation {
+        match (by_rank.iter().find(|(name, _)| self.allows(name, namespace)), by_rank.first()) {
+            (Some((name, active)), _) => Ok(pinned(name, active, job)),
+            (None, Some((name, _))) => Err(not_allowed(name, job)),
+            (None, None) => Err(Trouble::UnsupportedImplementation {
                 wanted: job.implementation.clone(),
                 served: self.served().map(str::to_owned).collect(),
             }),
@@ -117,13 +163,20 @@ impl Registry {
     }
 
     /// A plugin that an annotation names.
-    fn named(&self, name: &str, is: fn(&Plugin) -> bool, annotation: &str) -> Result<&Active, Trouble> {
+    fn named(
+        &self,
+        name: &str,
+        job: &ValidJob,
+        is: fn(&Plugin) -> bool,
+        annotation: &str,
+    ) -> Result<&Active, Trouble> {
         let fitting = |active: &&Active| is(&active.plugin);
-        self.active.get(name).filter(fitting).ok_or_else(|| Trouble::UnknownPlugin {
+        let active = self.active.get(name).filter(fitting).ok_or_else(|| Trouble::UnknownPlugin {
             annotation: annotation.to_owned(),
             wanted: name.to_owned(),
             known: self.active.iter().filter(|(_, a)| is(&a.plugin)).map(|(name, _)| name.clone()).collect(),
-        })
+        })?;
+        if self.allows(name, job.names.namespace()) { Ok(active) } else { Err(not_allowed(name, job)) }
     }
 
     /// Every implementation that some active launcher serves.
@@ -131,6 +184,11 @@ impl Registry {
         let launchers = self.active.values().filter(|active| active.plugin.is_launcher());
         launchers.flat_map(|active| active.plugin.descriptor().serves.iter().map(String::as_str))
     }
+}
+
+/// A plugin that the administrator keeps to other namespaces.
+pub fn not_allowed(plugin: &str, job: &ValidJob) -> Trouble {
+    Trouble::PluginNotAllowed { plugin: plugin.to_owned(), namespace: job.names.namespace().to_owned() }
 }
 
 /// A tuner that names implementations tunes those alone.
@@ -141,7 +199,7 @@ fn tunes(active: &Active, job: &ValidJob) -> bool {
 
 fn pinned(name: &str, active: &Active, job: &ValidJob) -> PinnedPlugin {
     let jobs = job.wishes.settings.get(name);
-    let settings = merged(active.plugin.descriptor(), &active.settings, jobs);
+    let settings = merged(active.plugin.descriptor(), &active.candidate.settings, jobs);
     PinnedPlugin { name: name.to_owned(), digest: active.plugin.digest().clone(), settings }
 }
 

@@ -1,6 +1,8 @@
-//! A plugin's ConfigMap → a candidate: its bytes, digest and settings, or why it is none.
+//! A plugin's ConfigMap → the administrator's wish: a component with its settings, and how it is to be taken; or why it
+//! is none.
 //!
-//! The ConfigMap is the administrator's wish; it is read here and written nowhere.
+//! The operator writes such a ConfigMap nowhere. What an administrator decides about a wish (`coxswain plugin approve`,
+//! `coxswain plugin rollback`) is an annotation on it.
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +26,12 @@ pub const WASM: &str = "plugin.wasm";
 /// Key of a compressed one.
 pub const WASM_GZ: &str = "plugin.wasm.gz";
 
+/// Annotation: the wish ([`Wish::identity`]) that may change the plans of live jobs although `data.onChange` is `hold`.
+pub const ANNOTATION_APPROVED: &str = "coxswain.dev/approved";
+/// Annotation: `FROM TO`. While the wish is still FROM ([`Wish::identity`]), the component of digest TO serves in its place,
+/// with the settings that it served with.
+pub const ANNOTATION_ROLLBACK: &str = "coxswain.dev/rollback";
+
 /// A component that wants to serve, before the sandbox has looked at it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -35,6 +43,32 @@ pub struct Candidate {
     pub digest: Digest,
     /// The administrator's settings.
     pub settings: BTreeMap<String, String>,
+    /// `data.signature`.
+    pub signature: Option<String>,
+}
+
+/// Everything that a plugin's ConfigMap says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// What is to serve.
+    pub candidate: Candidate,
+    /// `data.vectors`: what it must render.
+    pub vectors: Option<String>,
+    /// `data.onChange: hold`: not before it is approved, if it changes the plan of a live job.
+    pub holds: bool,
+    /// [`ANNOTATION_APPROVED`].
+    pub approved: Option<Digest>,
+    /// [`ANNOTATION_ROLLBACK`].
+    pub rollback: Option<Rollback>,
+}
+
+/// An administrator's way back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rollback {
+    /// Identity of the wish that is not to serve.
+    pub from: Digest,
+    /// The component that serves in its place.
+    pub to: Digest,
 }
 
 impl fmt::Debug for Candidate {
@@ -51,12 +85,11 @@ impl Candidate {
     /// A component from anywhere else than a ConfigMap.
     pub fn of(name: &str, bytes: Vec<u8>) -> Self {
         let digest = Digest::of(&bytes);
-        Self { name: name.to_owned(), bytes, digest, settings: BTreeMap::new() }
+        Self { name: name.to_owned(), bytes, digest, settings: BTreeMap::new(), signature: None }
     }
 
-    /// Reads `binaryData` and `data` of a plugin's ConfigMap.
-    pub fn read(name: &str, map: &ConfigMap) -> Result<Self, Unusable> {
-        let text = |key: &str| map.data.as_ref().and_then(|data| data.get(key)).map(String::as_str);
+    fn read(name: &str, map: &ConfigMap) -> Result<Self, Unusable> {
+        let text = |key: &str| text(map, key);
         let bytes = component(map)?;
         let digest = Digest::of(&bytes);
         if let Some(stated) = text("sha256") {
@@ -73,8 +106,61 @@ impl Candidate {
             }
         }
         let settings = text("settings").map_or_else(|| Ok(BTreeMap::new()), settings)?;
-        Ok(Self { name: name.to_owned(), bytes, digest, settings })
+        let signature = text("signature").map(str::to_owned);
+        Ok(Self { name: name.to_owned(), bytes, digest, settings, signature })
     }
+}
+
+impl Wish {
+    /// Reads `binaryData`, `data` and our annotations of a plugin's ConfigMap.
+    pub fn read(name: &str, map: &ConfigMap) -> Result<Self, Unusable> {
+        let candidate = Candidate::read(name, map)?;
+        let holds = match text(map, "onChange").map(str::trim) {
+            None | Some("" | "report") => false,
+            Some("hold") => true,
+            Some(other) => {
+                return Err(Unusable(format!("data.onChange is {other:?}: it must be hold or report")));
+            }
+        };
+        let annotation = |key: &str| map.metadata.annotations.as_ref().and_then(|all| all.get(key));
+        let unreadable = |key: &str, form: &str| {
+            Unusable(format!(
+                "metadata.annotations[{key}] must be {form}: remove it or write it by `coxswain plugin`"
+            ))
+        };
+        let approved = annotation(ANNOTATION_APPROVED)
+            .map(|text| text.parse().map_err(|_| unreadable(ANNOTATION_APPROVED, "a sha256")))
+            .transpose()?;
+        let rollback = annotation(ANNOTATION_ROLLBACK)
+            .map(|text| Rollback::read(text).ok_or_else(|| unreadable(ANNOTATION_ROLLBACK, "two sha256")))
+            .transpose()?;
+        let vectors = text(map, "vectors").map(str::to_owned);
+        Ok(Self { candidate, vectors, holds, approved, rollback })
+    }
+
+    /// Changes with the component and with its settings, and with nothing else.
+    pub fn identity(&self) -> Digest {
+        let Candidate { digest, settings, .. } = &self.candidate;
+        let settings = serde_json::to_string(settings).unwrap_or_default();
+        Digest::of(format!("{digest} {settings}").as_bytes())
+    }
+}
+
+impl Rollback {
+    fn read(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once(' ')?;
+        Some(Self { from: from.parse().ok()?, to: to.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Rollback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.from, self.to)
+    }
+}
+
+fn text<'a>(map: &'a ConfigMap, key: &str) -> Option<&'a str> {
+    map.data.as_ref()?.get(key).map(String::as_str)
 }
 
 fn component(map: &ConfigMap) -> Result<Vec<u8>, Unusable> {
@@ -187,6 +273,44 @@ mod tests {
         let Unusable(why) = Candidate::read("x", &map(&[], &[])).unwrap_err();
 
         assert_eq!(why, "binaryData has no key plugin.wasm or plugin.wasm.gz");
+    }
+
+    #[test]
+    fn a_wish_is_another_one_with_other_bytes_or_settings_alone() {
+        let identity = |bytes: &[u8], data: &[(&str, &str)]| {
+            Wish::read("x", &map(&[(WASM, bytes)], data)).unwrap().identity()
+        };
+        let one = identity(b"abc", &[("settings", "a: 1")]);
+
+        assert_eq!(one, identity(b"abc", &[("settings", "# still\na: 1"), ("onChange", "hold")]));
+        assert_ne!(one, identity(b"abd", &[("settings", "a: 1")]));
+        assert_ne!(one, identity(b"abc", &[("settings", "a: 2")]));
+    }
+
+    #[test]
+    fn what_an_administrator_decided_is_read_off_annotations() {
+        let (from, to) = (Digest::of(b"1"), Digest::of(b"2"));
+        let rollback = Rollback { from: from.clone(), to };
+        let mut map = map(&[(WASM, b"abc")], &[("onChange", "hold")]);
+        map.metadata.annotations = Some(
+            [
+                (ANNOTATION_APPROVED.into(), from.to_string()),
+                (ANNOTATION_ROLLBACK.into(), rollback.to_string()),
+            ]
+            .into(),
+        );
+
+        let wish = Wish::read("x", &map).unwrap();
+
+        assert!(wish.holds);
+        assert_eq!((wish.approved, wish.rollback), (Some(from), Some(rollback)));
+    }
+
+    #[test]
+    fn a_word_that_nobody_knows_is_refused_with_those_that_are() {
+        let Unusable(why) = Wish::read("x", &map(&[(WASM, b"abc")], &[("onChange", "wait")])).unwrap_err();
+
+        assert_eq!(why, "data.onChange is \"wait\": it must be hold or report");
     }
 
     #[test]

@@ -1,25 +1,28 @@
-//! Follows the plugin ConfigMaps: each change is a wish, each wish is granted or refused, and an event on the
-//! ConfigMap says which.
+//! Follows the plugin ConfigMaps: each change is a wish, each wish is decided on ([`super::pipeline`]), and an event on
+//! the ConfigMap says how.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, PoisonError},
 };
 
 use anyhow::{Context as _, Result};
-use coxswain_model::pin::Digest;
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, ResourceExt,
+    api::ListParams,
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
 use tokio::sync::watch;
 
 use super::{
     Plugins,
-    source::{Candidate, LABEL_PLUGIN, Unusable},
+    access::Access,
+    pipeline::{Refusal, Verdict},
+    source::{LABEL_PLUGIN, Unusable, Wish},
+    state::Served,
 };
 
 /// What became of one wish, for an event on its ConfigMap.
@@ -29,14 +32,18 @@ pub struct Answer {
     pub name: String,
     /// Its identity.
     pub uid: String,
-    /// True: refused. False: it serves.
-    pub refused: bool,
+    /// Type Warning. A wish that is held or refused warns.
+    pub warning: bool,
+    /// New jobs get something else than before.
+    pub switched: bool,
+    /// In one word.
+    pub reason: &'static str,
     /// What happened, or what to change.
     pub message: String,
 }
 
-/// One wish as it stands.
-struct Wish {
+/// One ConfigMap as it stands.
+struct Entry {
     plugin: String,
     map: Arc<ConfigMap>,
     /// Answered, for this version of the ConfigMap.
@@ -52,21 +59,36 @@ pub async fn follow(
     ready: watch::Sender<bool>,
     mut answer: impl FnMut(Answer) + Send,
 ) -> Result<()> {
-    plugins.recall().await?;
+    let turned = plugins.turned.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut turned = turned.context("plugins are followed once")?;
+    for (name, outcome) in plugins.recall().await? {
+        plugins.revive(&name, &outcome).await;
+    }
     let api = Api::<ConfigMap>::namespaced(client, namespace);
-    let stream = watcher(api, watcher::Config::default().labels(LABEL_PLUGIN)).default_backoff();
+    let stream = watcher(api.clone(), watcher::Config::default().labels(LABEL_PLUGIN)).default_backoff();
     let mut stream = pin!(stream);
-    let mut wishes = Wishes { plugins, by_name: BTreeMap::new(), listed: BTreeSet::new() };
-    while let Some(event) = stream.try_next().await.context("watching plugin ConfigMaps")? {
+    let mut wishes = Wishes { plugins, api, by_name: BTreeMap::new(), listed: BTreeSet::new() };
+    loop {
+        let event = tokio::select! {
+            biased;
+            Some(done) = turned.recv() => {
+                wishes.turn().await?.into_iter().for_each(&mut answer);
+                // Whoever asked may have gone on meanwhile.
+                let _ = done.send(());
+                continue;
+            }
+            event = stream.try_next() => event.context("watching plugin ConfigMaps")?,
+        };
+        let Some(event) = event else { break };
         let answers = match event {
             Event::Init => {
                 wishes.listed.clear();
-                Vec::new()
+                continue;
             }
             Event::InitApply(map) => {
                 wishes.listed.insert(map.name_any());
                 wishes.put(map);
-                Vec::new()
+                continue;
             }
             Event::InitDone => wishes.relisted().await,
             Event::Apply(map) => {
@@ -83,8 +105,9 @@ pub async fn follow(
 
 struct Wishes {
     plugins: Arc<Plugins>,
+    api: Api<ConfigMap>,
     /// By name of the ConfigMap.
-    by_name: BTreeMap<String, Wish>,
+    by_name: BTreeMap<String, Entry>,
     /// Names in the list that is being received.
     listed: BTreeSet<String>,
 }
@@ -99,30 +122,53 @@ impl Wishes {
         for name in gone {
             answers.append(&mut self.remove(&name).await);
         }
+        // What an earlier process left of a plugin whose ConfigMap was deleted in between.
+        for plugin in self.plugins.revived().await {
+            if self.by_name.values().all(|entry| entry.plugin != plugin) {
+                self.plugins.withdraw(&plugin).await;
+            }
+        }
         answers.append(&mut self.settle().await);
         answers
+    }
+
+    /// This process is about to lead. Its own decisions may differ from the leader's before, as jobs came and went
+    /// between them: what the leader let serve serves, and every wish is decided on again.
+    async fn turn(&mut self) -> Result<Vec<Answer>> {
+        let outcomes = self.plugins.recall().await?;
+        let selector = ListParams::default().labels(LABEL_PLUGIN);
+        for map in self.api.list(&selector).await.context("listing plugin ConfigMaps")? {
+            if let Some(entry) = self.by_name.get_mut(&map.name_any()) {
+                *entry = Entry { map: Arc::new(map), answered: false, plugin: entry.plugin.clone() };
+            }
+        }
+        let listed: BTreeSet<String> = self.by_name.values().map(|entry| entry.plugin.clone()).collect();
+        for (name, outcome) in outcomes.iter().filter(|(name, _)| listed.contains(*name)) {
+            self.plugins.revive(name, outcome).await;
+        }
+        Ok(self.settle().await)
     }
 
     fn put(&mut self, map: ConfigMap) {
         let Some(plugin) = map.labels().get(LABEL_PLUGIN).cloned() else { return };
         let name = map.name_any();
         let version = map.resource_version();
-        let same = |wish: &Wish| wish.map.resource_version() == version && wish.answered;
+        let same = |entry: &Entry| entry.map.resource_version() == version && entry.answered;
         if !self.by_name.get(&name).is_some_and(same) {
-            self.by_name.insert(name, Wish { plugin, map: Arc::new(map), answered: false });
+            self.by_name.insert(name, Entry { plugin, map: Arc::new(map), answered: false });
         }
     }
 
     async fn remove(&mut self, name: &str) -> Vec<Answer> {
         let Some(gone) = self.by_name.remove(name) else { return Vec::new() };
-        if self.by_name.values().all(|wish| wish.plugin != gone.plugin) {
+        if self.by_name.values().all(|entry| entry.plugin != gone.plugin) {
             let serving = self.plugins.withdraw(&gone.plugin).await;
             tracing::info!(plugin = gone.plugin, serving, "plugin ConfigMap deleted");
             return Vec::new();
         }
         // The other of two with one label value may now have its way.
-        for wish in self.by_name.values_mut().filter(|wish| wish.plugin == gone.plugin) {
-            wish.answered = false;
+        for entry in self.by_name.values_mut().filter(|entry| entry.plugin == gone.plugin) {
+            entry.answered = false;
         }
         self.settle().await
     }
@@ -130,86 +176,104 @@ impl Wishes {
     /// Answers every wish that has no answer yet.
     async fn settle(&mut self) -> Vec<Answer> {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
-        for wish in self.by_name.values() {
-            *count.entry(wish.plugin.clone()).or_default() += 1;
+        for entry in self.by_name.values() {
+            *count.entry(entry.plugin.clone()).or_default() += 1;
         }
         let mut answers = Vec::new();
-        for (name, wish) in self.by_name.iter_mut().filter(|(_, wish)| !wish.answered) {
-            let outcome = if count.get(&wish.plugin).is_some_and(|n| *n > 1) {
-                Err(format!(
+        for (name, entry) in self.by_name.iter_mut().filter(|(_, entry)| !entry.answered) {
+            let verdict = if count.get(&entry.plugin).is_some_and(|n| *n > 1) {
+                let why = format!(
                     "another ConfigMap is labelled {LABEL_PLUGIN}={} too: remove one of them",
-                    wish.plugin
-                ))
+                    entry.plugin
+                );
+                Verdict::Refused(Refusal { why, bytes: false })
             } else {
-                grant(&self.plugins, wish).await
+                decide(&self.plugins, entry).await
             };
-            wish.answered = true;
+            entry.answered = true;
             // The bytes have done their duty: only label, uid and version are needed from here on.
-            wish.map = Arc::new(ConfigMap { metadata: wish.map.metadata.clone(), ..ConfigMap::default() });
-            let (refused, message) = match outcome {
-                Ok(Some(message)) => (false, message),
-                // Nothing new, as after a restart: nothing to tell.
-                Ok(None) => continue,
-                Err(reason) => (true, reason),
+            entry.map = Arc::new(ConfigMap { metadata: entry.map.metadata.clone(), ..ConfigMap::default() });
+            self.plugins.measured.decided(&entry.plugin, &verdict);
+            // Nothing new, as after a restart: nothing to tell.
+            let Some((warning, reason, message)) = words(&self.plugins, &entry.plugin, &verdict) else {
+                continue;
             };
-            tracing::info!(plugin = wish.plugin, config_map = name, refused, "{message}");
-            let uid = wish.map.uid().unwrap_or_default();
-            answers.push(Answer { name: name.clone(), uid, refused, message });
+            tracing::info!(plugin = entry.plugin, config_map = name, reason, "{message}");
+            let uid = entry.map.uid().unwrap_or_default();
+            let switched = matches!(verdict, Verdict::Serves(_) | Verdict::RolledBack(_));
+            answers.push(Answer { name: name.clone(), uid, warning, switched, reason, message });
         }
         answers
     }
 }
 
-/// What to tell of a wish that was granted, `None` if it changes nothing.
-async fn grant(plugins: &Plugins, wish: &Wish) -> Result<Option<String>, String> {
-    let candidate = match Candidate::read(&wish.plugin, &wish.map) {
-        Ok(candidate) => candidate,
-        Err(Unusable(reason)) => return Err(plugins.kept(&wish.plugin, &reason)),
-    };
-    let before = plugins.serving(&wish.plugin);
-    match plugins.offer(candidate).await {
-        Ok(digest) if plugins.serving(&wish.plugin) != before => {
-            Ok(Some(format!("plugin {} sha256:{} serves new jobs", wish.plugin, digest.short())))
-        }
-        Ok(_) => Ok(None),
-        Err(reason) => Err(plugins.kept(&wish.plugin, &reason)),
+async fn decide(plugins: &Plugins, entry: &Entry) -> Verdict {
+    let refused = |Unusable(why): Unusable| Verdict::Refused(Refusal { why, bytes: false });
+    // First, and whatever is wrong with the rest: a list that is made shorter must not wait for good bytes.
+    let namespaces = entry.map.data.as_ref().and_then(|data| data.get("namespaces"));
+    match Access::read(namespaces.map(String::as_str).unwrap_or_default()) {
+        Ok(access) => plugins.restrict(&entry.plugin, access).await,
+        Err(unusable) => return refused(unusable),
+    }
+    match Wish::read(&entry.plugin, &entry.map) {
+        Ok(wish) => plugins.offer(wish).await,
+        Err(unusable) => refused(unusable),
     }
 }
 
-impl Plugins {
-    /// Reads what an earlier process left: last good components serve until their ConfigMap has been looked at.
-    async fn recall(&self) -> Result<()> {
-        let Some(store) = &self.store else { return Ok(()) };
-        let outcomes = store.outcomes().await?;
-        *self.outcomes.lock().await = outcomes.clone();
-        for name in outcomes.keys() {
-            if let Some(active) = self.last_good(name).await {
-                self.write(|registry| registry.activate(name, active));
-            }
+/// Whether to warn, the reason and the message of the event.
+fn words(plugins: &Plugins, plugin: &str, verdict: &Verdict) -> Option<(bool, &'static str, String)> {
+    let serving = plugins.serving(plugin).map(|served| served.digest.short());
+    let digest = serving.clone().unwrap_or_default();
+    let goes_on = match serving {
+        Some(digest) => format!("sha256:{digest} goes on serving"),
+        None => format!("no plugin {plugin} serves"),
+    };
+    Some(match verdict {
+        Verdict::Unchanged => return None,
+        Verdict::Serves(beside) => {
+            (false, "PluginLoaded", format!("plugin {plugin} sha256:{digest} serves new jobs{beside}"))
         }
-        Ok(())
+        Verdict::RolledBack(digest) => (
+            false,
+            "PluginRolledBack",
+            format!("plugin {plugin} is rolled back: sha256:{} serves new jobs", digest.short()),
+        ),
+        Verdict::Held(why) => (true, "PluginHeld", format!("{why}; {goes_on}")),
+        Verdict::Refused(refusal) => (true, "PluginRefused", format!("{}; {goes_on}", refusal.why)),
+    })
+}
+
+impl Plugins {
+    /// Digest and settings that new jobs get.
+    pub(super) fn serving(&self, plugin: &str) -> Option<Served> {
+        self.read(|registry| registry.active(plugin).map(super::registry::Active::served))
     }
 
-    /// Digest and settings that new jobs get.
-    fn serving(&self, plugin: &str) -> Option<(Digest, BTreeMap<String, String>)> {
-        self.read(|registry| registry.active(plugin).map(|a| (a.plugin.digest().clone(), a.settings.clone())))
+    /// Plugins of which something is known that serves, or served, from a ConfigMap.
+    async fn revived(&self) -> Vec<String> {
+        self.outcomes.lock().await.keys().cloned().collect()
+    }
+
+    async fn restrict(&self, plugin: &str, access: Access) {
+        self.write(|registry| registry.restrict(plugin, access.clone()));
+        self.note(plugin, |outcome| outcome.access = access).await;
     }
 
     /// The ConfigMap is gone: back to the image's component. Says what serves now.
     async fn withdraw(&self, plugin: &str) -> String {
-        let digest =
-            self.write(|registry| registry.withdraw(plugin).map(|active| active.plugin.digest().short()));
-        self.note_active(plugin).await;
+        let active = self.write(|registry| registry.withdraw(plugin).cloned());
+        self.measured.serves(plugin, active.as_ref());
+        let served = active.as_ref().map(super::registry::Active::served);
+        self.note(plugin, |outcome| {
+            outcome.candidate = None;
+            if served.is_some() {
+                outcome.access = Access::default();
+            }
+            outcome.serve(served);
+        })
+        .await;
+        let digest = active.map(|active| active.plugin.digest().short());
         digest.map_or_else(|| "none".to_owned(), |digest| format!("sha256:{digest} of the image"))
-    }
-
-    /// A refusal's reason, and what serves in its place.
-    fn kept(&self, plugin: &str, reason: &str) -> String {
-        let serving =
-            self.read(|registry| registry.active(plugin).map(|active| active.plugin.digest().short()));
-        match serving {
-            Some(digest) => format!("{reason}; sha256:{digest} goes on serving"),
-            None => format!("{reason}; no plugin {plugin} serves"),
-        }
     }
 }

@@ -13,6 +13,7 @@ use axum::{
 use crate::{
     cluster::{index::Shared, pace::Pace},
     metrics::Metrics,
+    plugins::Plugins,
     queue::Queue,
 };
 
@@ -27,6 +28,8 @@ pub struct Sources {
     pub queue: Arc<Queue>,
     /// Asked for its limit.
     pub pace: Arc<Pace>,
+    /// Asked what jobs are pinned to.
+    pub plugins: Arc<Plugins>,
 }
 
 /// The route.
@@ -35,7 +38,7 @@ pub fn routes(sources: Sources) -> Router {
 }
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let Sources { metrics, index, queue, pace } = sources;
+    let Sources { metrics, index, queue, pace, plugins } = sources;
     {
         let index = index.read();
         metrics.cached("MPIJob", index.jobs.count());
@@ -48,6 +51,7 @@ async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
     }
     metrics.queued(queue.depth());
     metrics.limit(pace.limit());
+    plugins.count_pins();
     match metrics.text() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];

@@ -79,7 +79,7 @@ impl Around {
         for tuner in &self.tuner {
             rules.tuners.push(name(tuner)?);
         }
-        let plugins = Plugins::new(rules, None)?;
+        let plugins = Plugins::new(rules)?;
         for tuner in &self.tuner {
             load(&plugins, tuner, None, BTreeMap::new()).await?;
         }

@@ -5,7 +5,7 @@ use std::fs;
 use coxswain_model::pin::Digest;
 use coxswain_operator::plugins::{
     signature::Keys,
-    source::{self, Candidate},
+    source::{self, Wish},
     vectors,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -57,7 +57,7 @@ fn what_is_packed_is_what_the_operator_reads() {
     ]);
 
     let map = map(&said);
-    let candidate = Candidate::read("openmpi", &map).unwrap();
+    let candidate = Wish::read("openmpi", &map).unwrap().candidate;
     assert_eq!(candidate.bytes, bytes);
     assert_eq!(candidate.settings["tree-spawn"], "false");
     assert_eq!(map.metadata.namespace.as_deref(), Some("mpi-operator"));
@@ -76,7 +76,7 @@ fn a_packed_component_is_the_same_plugin() {
 
     let map = map(&said);
     assert!(map.binary_data.as_ref().unwrap().contains_key(source::WASM_GZ));
-    assert_eq!(Candidate::read("mpich", &map).unwrap().bytes, fs::read(component("mpich")).unwrap());
+    assert_eq!(Wish::read("mpich", &map).unwrap().candidate.bytes, fs::read(component("mpich")).unwrap());
 }
 
 #[test]

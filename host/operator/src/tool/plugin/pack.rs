@@ -23,7 +23,7 @@ use super::{
 };
 use crate::plugins::{
     signature,
-    source::{self, Candidate, LABEL_PLUGIN, Unusable, WASM, WASM_GZ},
+    source::{self, LABEL_PLUGIN, Unusable, WASM, WASM_GZ, Wish},
     vectors,
 };
 
@@ -110,7 +110,7 @@ fn config_map(component: &Component, arguments: &Arguments) -> Result<ConfigMap>
         binary_data: Some([(key.to_owned(), ByteString(bytes))].into()),
         ..ConfigMap::default()
     };
-    match Candidate::read(&component.name, &map) {
+    match Wish::read(&component.name, &map) {
         Ok(_) => Ok(map),
         Err(Unusable(why)) => bail!("packing {}: {why}", component.file),
     }

@@ -1,0 +1,167 @@
+//! What plugins cost, do wrong and serve, as metrics. Series of a component go when it does.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use coxswain_model::pin::Digest;
+use coxswain_sandbox::{Call, Observer, Plugin};
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, core::Collector,
+    exponential_buckets,
+};
+
+use super::{jobs::LiveJobs, pipeline::Verdict, registry::Active};
+
+/// By plugin and the first digits of its digest, which bounds them by the components in memory.
+#[derive(Clone)]
+pub struct Measured {
+    calls: IntCounterVec,
+    seconds: HistogramVec,
+    fuel: IntCounterVec,
+    output: IntCounterVec,
+    faults: IntCounterVec,
+    wishes: IntCounterVec,
+    active: IntGaugeVec,
+    pinned: IntGaugeVec,
+}
+
+const COMPONENT: [&str; 2] = ["plugin", "digest"];
+const FUNCTION: [&str; 3] = ["plugin", "digest", "function"];
+
+impl Measured {
+    /// Instruments in `registry`.
+    pub fn new(registry: &Registry) -> prometheus::Result<Self> {
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            registered(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
+        };
+        let gauges = |name: &str, help: &str, labels: &[&str]| {
+            registered(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+        };
+        // 16 µs to 2 s, where a call is stopped.
+        let buckets = exponential_buckets(0.000_016, 4.0, 9)?;
+        let seconds = HistogramOpts::new("coxswain_plugin_call_seconds", "Calls of plugins").buckets(buckets);
+        Ok(Self {
+            calls: counters("coxswain_plugin_calls_total", "Calls of plugins", &FUNCTION)?,
+            seconds: registered(registry, HistogramVec::new(seconds, &FUNCTION)?)?,
+            fuel: counters("coxswain_plugin_fuel_total", "Instructions that plugins used", &FUNCTION)?,
+            output: counters("coxswain_plugin_output_bytes_total", "Text that plugins returned", &FUNCTION)?,
+            faults: counters(
+                "coxswain_plugin_faults_total",
+                "Calls in which a plugin broke",
+                &["plugin", "digest", "reason"],
+            )?,
+            wishes: counters(
+                "coxswain_plugin_wishes_total",
+                "What became of plugin ConfigMaps",
+                &["plugin", "outcome"],
+            )?,
+            active: gauges(
+                "coxswain_plugin_active",
+                "1 for what new jobs get",
+                &["plugin", "digest", "version"],
+            )?,
+            pinned: gauges(
+                "coxswain_plugin_jobs_pinned",
+                "Jobs that have not ended, by their pin",
+                &COMPONENT,
+            )?,
+        })
+    }
+
+    /// Is told of every call.
+    pub fn observer(&self) -> Observer {
+        let this = self.clone();
+        Arc::new(move |call| this.called(call))
+    }
+
+    fn called(&self, call: &Call<'_>) {
+        let digest = call.digest.short();
+        let labels = [call.plugin, digest.as_str(), call.function.name()];
+        self.calls.with_label_values(&labels).inc();
+        self.seconds.with_label_values(&labels).observe(call.elapsed.as_secs_f64());
+        self.fuel.with_label_values(&labels).inc_by(call.fuel);
+        self.output.with_label_values(&labels).inc_by(u64::try_from(call.output_bytes).unwrap_or(u64::MAX));
+        if let Some(broken) = call.broken {
+            self.faults.with_label_values(&[call.plugin, digest.as_str(), broken.reason()]).inc();
+        }
+    }
+
+    /// What new jobs get under a name from now on.
+    pub fn serves(&self, name: &str, active: Option<&Active>) {
+        remove(&self.active, |labels| labels.contains(&("plugin", name)));
+        if let Some(active) = active {
+            let (digest, version) = (active.plugin.digest().short(), &active.plugin.descriptor().version);
+            self.active.with_label_values(&[name, digest.as_str(), version.as_str()]).set(1);
+        }
+    }
+
+    /// A wish was decided on.
+    pub fn decided(&self, plugin: &str, verdict: &Verdict) {
+        let outcome = match verdict {
+            Verdict::Unchanged => return,
+            Verdict::Serves(_) => "serves",
+            Verdict::RolledBack(_) => "rolled-back",
+            Verdict::Held(_) => "held",
+            Verdict::Refused(_) => "refused",
+        };
+        self.wishes.with_label_values(&[plugin, outcome]).inc();
+    }
+
+    /// Counts pins, when scraped.
+    pub fn count(&self, jobs: &LiveJobs) {
+        self.pinned.reset();
+        let mut counted = BTreeSet::new();
+        for (job, pin) in jobs.pinned() {
+            for plugin in pin.plugins() {
+                let digest: Digest = plugin.digest.clone();
+                if counted.insert((job.clone(), digest.clone())) {
+                    self.pinned.with_label_values(&[plugin.name.as_str(), digest.short().as_str()]).inc();
+                }
+            }
+        }
+    }
+
+    /// A component is in memory no more.
+    pub fn forget(&self, plugin: &Plugin) {
+        let digest = plugin.digest().short();
+        let is_its = |labels: &[(&str, &str)]| labels.contains(&("digest", digest.as_str()));
+        for counters in [&self.calls, &self.fuel, &self.output, &self.faults] {
+            remove(counters, is_its);
+        }
+        remove(&self.seconds, is_its);
+    }
+}
+
+/// Instruments with labels.
+trait Vector: Collector {
+    fn remove_series(&self, labels: &std::collections::HashMap<&str, &str>);
+}
+
+macro_rules! vector {
+    ($($type:ty),*) => {$(
+        impl Vector for $type {
+            fn remove_series(&self, labels: &std::collections::HashMap<&str, &str>) {
+                // It is there: it was collected a moment ago.
+                let _ = self.remove(labels);
+            }
+        }
+    )*};
+}
+vector!(IntCounterVec, IntGaugeVec, HistogramVec);
+
+/// Removes the series whose labels are meant.
+fn remove<V: Vector>(vector: &V, is_meant: impl Fn(&[(&str, &str)]) -> bool) {
+    for family in vector.collect() {
+        for metric in family.get_metric() {
+            let labels: Vec<(&str, &str)> =
+                metric.get_label().iter().map(|pair| (pair.name(), pair.value())).collect();
+            if is_meant(&labels) {
+                vector.remove_series(&labels.into_iter().collect());
+            }
+        }
+    }
+}
+
+fn registered<C: Collector + Clone + 'static>(registry: &Registry, collector: C) -> prometheus::Result<C> {
+    registry.register(Box::new(collector.clone()))?;
+    Ok(collector)
+}
