@@ -2,6 +2,7 @@
 
 mod check;
 pub(super) mod component;
+mod decide;
 mod diff;
 mod new;
 mod pack;
@@ -24,6 +25,10 @@ pub enum Command {
     Pack(pack::Arguments),
     /// Show what another component would change in the objects of jobs; exits 1 if anything.
     Diff(diff::Arguments),
+    /// Let a component serve that would change the plans of live jobs, where its ConfigMap says onChange: hold.
+    Approve(decide::Approve),
+    /// Let new jobs have the component that served before.
+    Rollback(decide::Back),
 }
 
 impl Command {
@@ -34,6 +39,8 @@ impl Command {
             Self::Check(arguments) => spawn_blocking(move || check::run(&arguments)).await?,
             Self::Pack(arguments) => spawn_blocking(move || pack::run(&arguments)).await?,
             Self::Diff(arguments) => diff::run(arguments).await,
+            Self::Approve(arguments) => decide::approve(arguments).await,
+            Self::Rollback(arguments) => decide::rollback(arguments).await,
         }
     }
 }
