@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod claims;
 pub mod desired;
 pub mod diff;
 pub mod explain;

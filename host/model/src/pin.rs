@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     api::wire::ANNOTATION_PIN,
+    claims::ClaimFacts,
     job::ValidJob,
     seen::{ObjectSeen, Seen},
 };
@@ -102,6 +103,9 @@ pub struct Pin {
     /// `--cluster-domain` when the job was pinned: it is part of every host name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_domain: Option<String>,
+    /// What the objects behind the job's device claims said when it was pinned.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub claims: ClaimFacts,
 }
 
 impl Pin {
@@ -186,6 +190,7 @@ impl Standing {
 mod tests {
     use super::*;
     use crate::{
+        claims::Facts,
         job::Verdict,
         seen::{ConfigSeen, LauncherSeen, Uid},
     };
@@ -261,6 +266,7 @@ mod tests {
             },
             tuners: vec![],
             cluster_domain: Some("k8s.example".into()),
+            claims: [("resourceclaims/nic".to_owned(), Facts::default())].into(),
         }
     }
 

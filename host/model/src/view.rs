@@ -98,9 +98,12 @@ pub struct ContainerView {
 pub struct ClaimView {
     /// Name in the pod's `resourceClaims`.
     pub name: String,
+    /// Where it is described, by [`crate::claims::Source::key`]; not shown to plugins.
+    pub source: String,
     /// Device class of each request.
     pub classes: Vec<String>,
-    /// Interface name that the claim's driver is told to give the device.
+    /// Interface name that the claim's driver is told to give the device; of several devices, several names with
+    /// commas between them.
     pub network_interface: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 //! implements the same trait.
 
 pub mod apply;
+pub mod claims;
 pub mod events;
 #[cfg(test)]
 mod fake;
@@ -28,7 +29,7 @@ use coxswain_model::{
     step::{Done, Step},
 };
 
-use self::key::JobKey;
+use self::{claims::Claims, key::JobKey};
 use crate::{error::Failed, queue::Cause};
 
 /// Tells the queue that a job is to be looked at.
@@ -42,6 +43,9 @@ pub trait Cluster: Send + Sync {
     /// Before the first look at a job that another operator began: makes what that one created visible to the
     /// watches. Does nothing, without a request, for any other job.
     fn adopt(&self, job: &ValidJob) -> impl Future<Output = Result<(), Failed>> + Send;
+
+    /// What the objects behind the job's device claims say: one request for each of them, none for a job without.
+    fn claims(&self, job: &ValidJob) -> impl Future<Output = Result<Claims, Failed>> + Send;
 
     /// What exists of it, our own writes included. Out of memory; no request.
     fn observe(&self, job: &ValidJob) -> Seen;

@@ -238,7 +238,8 @@ impl Plugins {
         gated: bool,
     ) -> Result<(Plan, Chain), NoPlan> {
         let chain = self.chain(job, pin).await?;
-        let view = job.view(gated);
+        let mut view = job.view(gated);
+        view.learn(&pin.claims);
         let members = job.members(seen);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));

@@ -8,7 +8,7 @@ use coxswain_model::{
     gate,
     job::{ValidJob, Verdict},
     phase::{self, Phase},
-    pin::Standing,
+    pin::{Pin, Standing},
     plan::Note,
     progress,
     seen::Seen,
@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use crate::{
-    cluster::{Cluster, key::JobKey},
+    cluster::{Cluster, claims::Claims, key::JobKey},
     error::Failed,
     plugins::{NoPlan, Plugins},
     progress::Progress,
@@ -75,11 +75,12 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
     };
     ctx.cluster.adopt(&job).await?;
+    let claims = claims(ctx, &job).await?;
     // Never closed; without a permit it would only take more memory.
     let thinks = ctx.thoughts.acquire().await;
     let seen = ctx.cluster.observe(&job);
     let phase = phase::of(&job, &seen);
-    let (job, rendered) = render(ctx, job, &seen, phase).await?;
+    let (job, rendered) = render(ctx, job, claims, &seen, phase).await?;
     let gate = gate::decide(&job, &seen, Timestamp::now());
     let mut steps = diff::steps(&job, &seen, phase, &gate, rendered.objects.wanted());
     let mut waits = None;
@@ -113,10 +114,21 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, F
     }
 }
 
+/// What stands behind the device claims of a job that is about to be pinned; the pin says it from then on.
+async fn claims<C: Cluster>(ctx: &Context<C>, job: &ValidJob) -> Result<Claims, Failed> {
+    if job.claim_sources().is_empty() {
+        return Ok(Claims::default());
+    }
+    let seen = ctx.cluster.observe(job);
+    let is_fresh = phase::needs_plan(phase::of(job, &seen)) && Standing::of(job, &seen) == Standing::Fresh;
+    if is_fresh { ctx.cluster.claims(job).await } else { Ok(Claims::default()) }
+}
+
 /// Everything that should exist, or why that cannot be said.
 async fn render<C: Cluster>(
     ctx: &Context<C>,
     job: ValidJob,
+    claims: Claims,
     seen: &Seen,
     phase: Phase,
 ) -> Result<(ValidJob, Rendered), Failed> {
@@ -131,7 +143,7 @@ async fn render<C: Cluster>(
     let (pin, fresh) = match Standing::of(&job, seen) {
         Standing::Pinned(pin) => (pin, false),
         Standing::Fresh => match ctx.plugins.choose(&job) {
-            Ok(pin) => (pin, true),
+            Ok(pin) => (Pin { claims: claims.facts, ..pin }, true),
             Err(trouble) => return Ok((job, in_trouble(trouble))),
         },
         Standing::Adopted => return keep_up(ctx, job, seen).await,
@@ -145,8 +157,11 @@ async fn render<C: Cluster>(
         Err(NoPlan::Unavailable(error)) => return Err(Failed::unavailable(error)),
     };
     let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
-    let (pinned, notes) =
-        if fresh { (Some(ctx.plugins.describe(&pin)), granted.notes) } else { (None, Vec::new()) };
+    let (pinned, notes) = if fresh {
+        (Some(ctx.plugins.describe(&pin)), [claims.notes, granted.notes].concat())
+    } else {
+        (None, Vec::new())
+    };
     Ok((job, Rendered { objects: Objects::All(Box::new(desired)), trouble: None, pinned, notes }))
 }
 

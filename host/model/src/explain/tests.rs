@@ -55,7 +55,7 @@ fn explained(plan: &Plan) -> Vec<Explained> {
     let granted =
         policy::grant(&job, plan, &[&plugin("mpi"), &plugin("net")], &ClusterPolicy::default()).unwrap();
     let launcher = PinnedPlugin { name: "mpi".into(), digest: Digest::of(b""), settings: BTreeMap::new() };
-    let pin = Pin { launcher, tuners: vec![], cluster_domain: None };
+    let pin = Pin { launcher, tuners: vec![], cluster_domain: None, claims: [].into() };
     let desired = desired::objects(&job, &granted, &pin, &Gang::Off, &BTreeMap::new());
     explain(&job, plan, &granted, &desired)
 }

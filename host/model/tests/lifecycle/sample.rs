@@ -85,7 +85,7 @@ fn granted(job: &ValidJob, seen: &Seen) -> Granted {
 /// Everything that should exist of a job.
 pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
     let plugin = PinnedPlugin { name: "openmpi".into(), digest: Digest::of(b"openmpi"), settings: [].into() };
-    let pin = Pin { launcher: plugin, tuners: vec![], cluster_domain: None };
+    let pin = Pin { launcher: plugin, tuners: vec![], cluster_domain: None, claims: [].into() };
     desired::objects(job, &granted(job, seen), &pin, gang, &[].into())
 }
 

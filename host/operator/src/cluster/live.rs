@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::{
     Cluster, Wake,
     apply::{Applier, BUDGET},
+    claims::{self, Claims},
     events::{Sink, Subject},
     fold,
     index::Shared,
@@ -87,6 +88,10 @@ impl Cluster for Live {
         claimed.map_err(|failure| Failed::because(&failure, &doing))?;
         self.claimed.insert(key, job.uid.clone());
         Ok(())
+    }
+
+    async fn claims(&self, job: &ValidJob) -> Result<Claims, Failed> {
+        claims::read(&self.rest, job, &key(job)).await
     }
 
     fn observe(&self, job: &ValidJob) -> Seen {

@@ -71,7 +71,8 @@ impl LiveJobs {
         let Verdict::Valid(job) = ValidJob::parse(&raw, domain) else { return None };
         let job = job.under_domain(domain);
         let gated = desired::launcher::gated(&job, &self.gang);
-        let view = job.view(gated);
+        let mut view = job.view(gated);
+        view.learn(&pin.claims);
         Some(Seen { job, view })
     }
 }

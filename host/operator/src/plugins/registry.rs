@@ -136,7 +136,7 @@ impl Registry {
             let active = self.active.get(name).filter(may);
             tuners.extend(active.map(|active| pinned(name, active, job)));
         }
-        Ok(Pin { launcher, tuners, cluster_domain: cluster_domain.map(Into::into) })
+        Ok(Pin { launcher, tuners, cluster_domain: cluster_domain.map(Into::into), claims: BTreeMap::new() })
     }
 
     fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, Trouble> {

@@ -18,7 +18,8 @@ use super::{
 /// Arguments of `render`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The job, YAML or JSON; `-` reads standard input.
+    /// The job, YAML or JSON; `-` reads standard input. Beside it may stand the `ResourceClaimTemplate` or
+    /// `ResourceClaim` that its pods' claims name; other objects are passed over.
     job: PathBuf,
     /// Launcher plugin that renders it, a component file. Without it, the plugins of --plugin-dir serve as in
     /// the operator.
@@ -68,7 +69,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn rendering(arguments: &Arguments) -> Result<Rendering> {
-    let mut job = arguments.around.job(&arguments.job)?;
+    let (mut job, claims) = arguments.around.job(&arguments.job)?;
     let plugins = arguments.around.plugins().await?;
     if let Some(file) = &arguments.plugin {
         let plugin = rendering::load(&plugins, file, None, BTreeMap::new()).await?;
@@ -76,7 +77,7 @@ async fn rendering(arguments: &Arguments) -> Result<Rendering> {
     } else {
         arguments.around.load_floor(&plugins).await?;
     }
-    match Rendering::of(job, &plugins).await? {
+    match Rendering::of(job, claims, &plugins).await? {
         Ok(rendering) => Ok(rendering),
         Err(trouble) => bail!(rendering::words(&trouble)),
     }

@@ -1,7 +1,7 @@
 //! A job's file to everything that the operator would make of it, for the tools that need no cluster.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::{Path, PathBuf},
 };
@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use coxswain_model::{
     api::{MpiJob, wire},
+    claims::{ClaimFacts, Facts, Source},
     desired::{self, Desired, Gang},
     explain::{self, Explained},
     job::{ValidJob, Verdict, violation},
@@ -60,10 +61,11 @@ impl Around {
         Some(self.cluster_domain.as_str()).filter(|domain| !domain.is_empty())
     }
 
-    /// The job of a file; `-` is standard input.
-    pub fn job(&self, file: &Path) -> Result<ValidJob> {
-        match ValidJob::parse(&read(file)?, self.domain()) {
-            Verdict::Valid(job) => Ok(*job),
+    /// The job of a file, and what the claims' objects beside it say; `-` is standard input.
+    pub fn job(&self, file: &Path) -> Result<(ValidJob, ClaimFacts)> {
+        let (raw, claims) = read(file)?;
+        match ValidJob::parse(&raw, self.domain()) {
+            Verdict::Valid(job) => Ok((*job, claims)),
             Verdict::Invalid(errors) => bail!("{}: {}", file.display(), violation::aggregate(&errors)),
             Verdict::NotOurs => bail!("the job is managed by another controller (spec.runPolicy.managedBy)"),
         }
@@ -110,14 +112,20 @@ fn name(file: &Path) -> Result<String> {
 }
 
 impl Rendering {
-    /// Chooses a chain and renders.
+    /// Chooses a chain and renders. Of `claims`, those count that the job's pods name.
     ///
     /// # Errors
     ///
     /// The inner one tells the job's user why there is nothing; the outer one is technical.
-    pub async fn of(job: ValidJob, plugins: &Plugins) -> Result<Result<Self, Trouble>> {
+    pub async fn of(
+        job: ValidJob,
+        mut claims: ClaimFacts,
+        plugins: &Plugins,
+    ) -> Result<Result<Self, Trouble>> {
+        let named: BTreeSet<String> = job.claim_sources().iter().map(Source::key).collect();
+        claims.retain(|key, _| named.contains(key));
         let pin = match plugins.choose(&job) {
-            Ok(pin) => pin,
+            Ok(pin) => Pin { claims, ..pin },
             Err(trouble) => return Ok(Err(trouble)),
         };
         let gated = desired::launcher::gated(&job, &Gang::Off);
@@ -160,13 +168,22 @@ pub fn words(trouble: &Trouble) -> String {
     format!("{}: {}", trouble.reason(), trouble.message())
 }
 
-fn read(file: &Path) -> Result<MpiJob> {
+/// The job of a file, and the facts of the claims beside it.
+fn read(file: &Path) -> Result<(MpiJob, ClaimFacts)> {
     let shown = file.display();
     let text = if file == Path::new("-") {
         io::read_to_string(io::stdin()).context("reading the job from standard input")?
     } else {
         std::fs::read_to_string(file).with_context(|| format!("reading {shown}"))?
     };
-    let raw: Value = serde_saphyr::from_str(&text).with_context(|| format!("reading {shown} as YAML"))?;
-    trial::raw_job(raw).map_err(anyhow::Error::msg).with_context(|| format!("reading {shown}"))
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(&text).with_context(|| format!("reading {shown} as YAML"))?;
+    let is_job = |one: &Value| one.get("kind").is_some_and(|kind| kind == wire::KIND);
+    let (mut jobs, others): (Vec<Value>, Vec<Value>) =
+        if documents.len() == 1 { (documents, vec![]) } else { documents.into_iter().partition(is_job) };
+    let job = jobs.pop().filter(|_| jobs.is_empty());
+    let raw = job.with_context(|| format!("reading {shown}: it must hold one {}", wire::KIND))?;
+    let job = trial::raw_job(raw).map_err(anyhow::Error::msg).with_context(|| format!("reading {shown}"))?;
+    let facts = |object: &Value| Some((Source::described_by(object)?.key(), Facts::read(object)));
+    Ok((job, others.iter().filter_map(facts).collect()))
 }

@@ -136,6 +136,7 @@ fn claiming(interface: Option<&str>, classes: &[&str]) -> (Given, JobView) {
         name: "nic".into(),
         classes: classes.iter().map(|&class| class.to_owned()).collect(),
         network_interface: interface.map(str::to_owned),
+        ..ClaimView::default()
     }];
     (given, view)
 }

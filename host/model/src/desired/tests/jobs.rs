@@ -23,6 +23,7 @@ pub fn pin() -> Pin {
         launcher: PinnedPlugin { name: "openmpi".into(), digest: Digest::of(b""), settings: [].into() },
         tuners: vec![],
         cluster_domain: None,
+        claims: [].into(),
     }
 }
 

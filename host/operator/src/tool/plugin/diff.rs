@@ -152,7 +152,7 @@ impl Side {
 
     /// By `Kind/name`, as YAML without the digest; a job that is refused has its refusal alone.
     async fn objects(&self, arguments: &Arguments, file: &Path) -> Result<BTreeMap<String, String>> {
-        let mut job = arguments.around.job(file)?;
+        let (mut job, claims) = arguments.around.job(file)?;
         job.wishes.plugin.clone_from(&self.launcher);
         let tuner = self.plugin.name();
         if self.plugin.is_tuner()
@@ -161,7 +161,7 @@ impl Side {
         {
             job.wishes.tuners.push(tuner.to_owned());
         }
-        let rendering = match Rendering::of(job, &self.plugins).await? {
+        let rendering = match Rendering::of(job, claims, &self.plugins).await? {
             Ok(rendering) => rendering,
             Err(trouble) => {
                 let words = rendering::words(&trouble).replace(&self.plugin.digest().short(), "DIGEST");
