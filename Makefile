@@ -33,6 +33,11 @@ operator: setup ## Build the operator as one static binary
 		cargo build --release --package coxswain --target $(TARGET)
 	@ls -l --block-size=M $(OPERATOR) | awk '{print "operator: " $$9 ", " $$5}'
 
+.PHONY: tools
+tools: operator plugins ## Link what authors of plugins call into target/bin
+	@mkdir -p target/bin
+	@ln -sf ../../$(OPERATOR) ../release/coxswain-plugin-build target/bin/
+
 .PHONY: bed
 bed: setup ## Build the one-machine Kubernetes
 	@tests/bed/build.sh
@@ -58,7 +63,7 @@ demo-down: ## Remove everything that `make demo` started
 	@tests/demo/down
 
 .PHONY: test
-test: lint test-rust test-conformance test-bed test-manifests test-bench test-cluster ## Everything that CI runs
+test: lint test-rust test-guide test-conformance test-bed test-manifests test-bench test-cluster ## Everything that CI runs
 
 .PHONY: lint
 lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
@@ -67,6 +72,10 @@ lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
 .PHONY: test-rust
 test-rust: plugins ## Unit, property, golden and plugin tests
 	@cargo test --workspace
+
+.PHONY: test-guide
+test-guide: tools ## Every command of docs/plugins.md that needs no cluster
+	@tests/guide/run docs/plugins.md
 
 .PHONY: test-conformance
 test-conformance: plugins operator ## Real launchers of seven releases on what the plugins render
