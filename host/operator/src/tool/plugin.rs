@@ -4,9 +4,11 @@ mod check;
 pub(super) mod component;
 mod decide;
 mod diff;
+mod list;
 mod new;
 mod pack;
 mod report;
+mod standing;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,10 @@ pub enum Command {
     Pack(pack::Arguments),
     /// Show what another component would change in the objects of jobs; exits 1 if anything.
     Diff(diff::Arguments),
+    /// Show the plugins of a cluster: what serves new jobs, what was refused, how many jobs live by each.
+    List(list::List),
+    /// Show everything about one plugin of a cluster; exits 1 if it does not serve.
+    Status(list::Status),
     /// Let a component serve that would change the plans of live jobs, where its ConfigMap says onChange: hold.
     Approve(decide::Approve),
     /// Let new jobs have the component that served before.
@@ -39,6 +45,8 @@ impl Command {
             Self::Check(arguments) => spawn_blocking(move || check::run(&arguments)).await?,
             Self::Pack(arguments) => spawn_blocking(move || pack::run(&arguments)).await?,
             Self::Diff(arguments) => diff::run(arguments).await,
+            Self::List(arguments) => list::list(arguments).await,
+            Self::Status(arguments) => list::status(arguments).await,
             Self::Approve(arguments) => decide::approve(arguments).await,
             Self::Rollback(arguments) => decide::rollback(arguments).await,
         }

@@ -17,8 +17,10 @@ pub const DIM: Style = Style::new().dimmed();
 
 /// A piece of text in one style.
 pub struct Cell {
-    text: String,
-    style: Style,
+    /// As it stands.
+    pub text: String,
+    /// In this style.
+    pub style: Style,
 }
 
 /// Lines of cells under headings.

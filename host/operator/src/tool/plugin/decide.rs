@@ -28,7 +28,7 @@ const DIGITS: usize = 8;
 pub struct Place {
     /// Namespace of the plugins' ConfigMaps.
     #[arg(long, short, default_value = "mpi-operator")]
-    namespace: String,
+    pub namespace: String,
 }
 
 /// Arguments of `approve`.
