@@ -8,17 +8,19 @@ use std::{
 
 use super::given::{component, coxswain, folder, root};
 
-/// `plugin new`, `cargo plugin` and `plugin check`, in a folder outside every workspace of ours.
-fn written_and_checked(name: &str, more: &[&str]) -> PathBuf {
-    let here = env::temp_dir().join(format!("coxswain-plugin-new-{}-{name}", std::process::id()));
-    let _ = fs::remove_dir_all(&here);
-    fs::create_dir_all(&here).unwrap();
+/// `plugin new`, `cargo plugin` and `plugin check`. What cargo has built in the folder before is built on.
+fn written_and_checked(here: &Path, name: &str, more: &[&str]) -> PathBuf {
     let kit = root().join("plugins/kit");
     let words = ["plugin", "new", name, "--dir", here.to_str().unwrap(), "--kit", kit.to_str().unwrap()];
     let said = coxswain(&[&words, more].concat());
     assert_eq!(said.code, Some(0), "{said:?}");
     let made = here.join(name);
+    let built = here.join("target");
+    if built.exists() {
+        fs::rename(&built, made.join("target")).unwrap();
+    }
     build(&made);
+    fs::rename(made.join("target"), &built).unwrap();
 
     let component = made.join(name).with_extension("wasm");
     let vectors = made.join("vectors.json");
@@ -45,36 +47,25 @@ fn build(made: &Path) {
 }
 
 #[test]
-fn a_new_launcher_builds_passes_its_vectors_and_renders_its_job() {
-    let component = written_and_checked("my-mpi", &["--implementation", "MyMPI"]);
+fn a_new_launcher_and_a_new_tuner_build_pass_their_vectors_and_render_their_jobs() {
+    // Outside every workspace of ours.
+    let here = env::temp_dir().join(format!("coxswain-plugin-new-{}", std::process::id()));
+    fs::create_dir_all(&here).unwrap();
+    let launcher = written_and_checked(&here, "my-mpi", &["--implementation", "MyMPI"]);
+    let tuner = written_and_checked(&here, "loud", &["--tuner"]);
+    let explained = |component: &Path, words: &[&str]| {
+        let job = component.with_file_name("job.yaml");
+        let said = coxswain(&[&["render", job.to_str().unwrap(), "--explain"], words].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.out
+    };
 
-    let job = component.with_file_name("job.yaml");
-    let said =
-        coxswain(&["render", job.to_str().unwrap(), "--plugin", component.to_str().unwrap(), "--explain"]);
+    let launched = explained(&launcher, &["--plugin", launcher.to_str().unwrap()]);
+    let tuned = explained(&tuner, &["--plugin", &component("openmpi"), "--tuner", tuner.to_str().unwrap()]);
 
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("MY_MPI_HOSTFILE"), "{}", said.out);
-    fs::remove_dir_all(component.parent().unwrap().parent().unwrap()).unwrap();
-}
-
-#[test]
-fn a_new_tuner_builds_passes_its_vectors_and_tunes_its_job() {
-    let tuner = written_and_checked("loud", &["--tuner"]);
-
-    let job = tuner.with_file_name("job.yaml");
-    let said = coxswain(&[
-        "render",
-        job.to_str().unwrap(),
-        "--plugin",
-        &component("openmpi"),
-        "--tuner",
-        tuner.to_str().unwrap(),
-        "--explain",
-    ]);
-
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("LOUD_LEVEL"), "{}", said.out);
-    fs::remove_dir_all(tuner.parent().unwrap().parent().unwrap()).unwrap();
+    assert!(launched.contains("MY_MPI_HOSTFILE"), "{launched}");
+    assert!(tuned.contains("LOUD_LEVEL"), "{tuned}");
+    fs::remove_dir_all(here).unwrap();
 }
 
 #[test]

@@ -5,3 +5,4 @@ mod handover;
 mod plugins;
 mod quiet;
 mod restart;
+mod tools;
