@@ -60,11 +60,12 @@ fn a_new_launcher_and_a_new_tuner_build_pass_their_vectors_and_render_their_jobs
         said.out
     };
 
-    let launched = explained(&launcher, &["--plugin", launcher.to_str().unwrap()]);
-    let tuned = explained(&tuner, &["--plugin", &component("openmpi"), "--tuner", tuner.to_str().unwrap()]);
+    let by_launcher = explained(&launcher, &["--plugin", launcher.to_str().unwrap()]);
+    let with_tuner =
+        explained(&tuner, &["--plugin", &component("openmpi"), "--tuner", tuner.to_str().unwrap()]);
 
-    assert!(launched.contains("MY_MPI_HOSTFILE"), "{launched}");
-    assert!(tuned.contains("LOUD_LEVEL"), "{tuned}");
+    assert!(by_launcher.contains("MY_MPI_HOSTFILE"), "{by_launcher}");
+    assert!(with_tuner.contains("LOUD_LEVEL"), "{with_tuner}");
     fs::remove_dir_all(here).unwrap();
 }
 

@@ -66,8 +66,12 @@ fn job(key: &str, digests: &[(&str, &[u8])], fault: Option<&str>) -> LiveJob {
         digest: Digest::of(bytes),
         settings: BTreeMap::new(),
     });
-    let pin =
-        plugins.next().map(|launcher| Pin { launcher, tuners: plugins.collect(), cluster_domain: None });
+    let pin = plugins.next().map(|launcher| Pin {
+        launcher,
+        tuners: plugins.collect(),
+        cluster_domain: None,
+        claims: BTreeMap::new(),
+    });
     LiveJob { key: key.into(), pin, fault: fault.map(Into::into) }
 }
 
