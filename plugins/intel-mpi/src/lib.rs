@@ -4,7 +4,19 @@
 //! is given as `-machinefile`, so that slots reach a user's own command through `I_MPI_PERHOST`, one number for all; and
 //! its proxies call back to what the launcher's `hostname` prints, unless an interface is named.
 
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
+
 mod bindings;
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 
 use bindings::exports::coxswain::plugin::{about, launcher};
 use coxswain_plugin_kit::{
@@ -16,6 +28,8 @@ use coxswain_plugin_kit::{
     settings::{self, Declared, Kind, Settings},
     types::{Change, Edit, Failure, File, Group, Job, Member, Note, Plan, Setting, Violation},
 };
+
+coxswain_plugin_kit::without_std!();
 
 const SSH_ARGS: &str = "ssh-args";
 const INTERFACE: &str = "interface";

@@ -12,6 +12,7 @@
 //! | [`settings`] | declared settings: checks with words that help, and lookup |
 //! | [`shell`] | splitting and quoting words |
 //! | [`plan`] | files, notes, violations |
+//! | `runtime` | what stands for the standard library in a component |
 //!
 //! A plugin generates its own exports and takes the types from here:
 //!
@@ -34,9 +35,27 @@ pub mod env;
 pub mod groups;
 pub mod hostfile;
 pub mod plan;
+#[cfg(target_arch = "wasm32")]
+pub mod runtime;
 #[cfg(test)]
 mod sample;
 pub mod settings;
 pub mod shell;
 
 pub use bindings::coxswain::plugin::types;
+
+/// Makes a component without the standard library whole: an allocator, and an end for panics. See the module `runtime`.
+#[macro_export]
+macro_rules! without_std {
+    () => {
+        #[cfg(target_arch = "wasm32")]
+        #[global_allocator]
+        static ARENA: $crate::runtime::Arena = $crate::runtime::Arena::new();
+
+        #[cfg(target_arch = "wasm32")]
+        #[panic_handler]
+        fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
+            $crate::runtime::end()
+        }
+    };
+}

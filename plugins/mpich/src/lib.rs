@@ -3,7 +3,18 @@
 //! The MPI Operator sets `HYDRA_LAUNCH_EXTRA_ARGS`, a name that Hydra has not read since 2011. It stays, as a user may
 //! look at it; the name that Hydra reads is set beside it and gives way to the user's.
 
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
+
 mod bindings;
+
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 
 use bindings::exports::coxswain::plugin::{about, launcher};
 use coxswain_plugin_kit::{
@@ -15,6 +26,8 @@ use coxswain_plugin_kit::{
     settings::{self, Declared, Kind, Settings},
     types::{Change, Edit, Failure, File, Group, Job, Member, Plan, Setting, Violation},
 };
+
+coxswain_plugin_kit::without_std!();
 
 const SSH_ARGS: &str = "ssh-args";
 const INTERFACE: &str = "interface";

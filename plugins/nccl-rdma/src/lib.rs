@@ -13,8 +13,6 @@ mod bindings;
 mod carrier;
 mod interface;
 mod profiles;
-#[cfg(target_arch = "wasm32")]
-mod runtime;
 mod tuning;
 mod variables;
 
@@ -26,6 +24,8 @@ use coxswain_plugin_kit::{
     settings::{self, Declared, Kind, Settings},
     types::{Failure, Job, Plan, Setting, Violation},
 };
+
+coxswain_plugin_kit::without_std!();
 
 const PROFILE: &str = "profile";
 const INTERFACE: &str = "interface";

@@ -4,7 +4,18 @@
 //! `OMPI_MCA_orte_*` and `OMPI_MCA_plm_rsh_*` and ignores the rest; 5 (PRRTE) reads `PRTE_MCA_*` and, since 5.0.6,
 //! nothing else. Both sets together were run on 4.1.8, 5.0.8, 5.0.10 and 5.0.11.
 
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
+
 mod bindings;
+
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 
 use bindings::exports::coxswain::plugin::{about, launcher};
 use coxswain_plugin_kit::{
@@ -14,6 +25,8 @@ use coxswain_plugin_kit::{
     settings::{self, Declared, Kind, Settings},
     types::{Change, Edit, Failure, File, Group, Job, Member, Plan, Setting, Violation},
 };
+
+coxswain_plugin_kit::without_std!();
 
 const SSH_ARGS: &str = "ssh-args";
 const TREE_SPAWN: &str = "tree-spawn";

@@ -1,14 +1,22 @@
 //! What the standard library would bring for a component, in a tenth of its size: an allocator and an end for panics.
 //!
 //! An instance serves one call and is thrown away with its memory, so nothing is ever given back; only the last block
-//! grows in place, as texts and lists do while they are written.
+//! grows in place, as texts and lists do while they are written. A plugin without the standard library says
+//!
+//! ```text
+//! #![cfg_attr(target_arch = "wasm32", no_std)]
+//! extern crate alloc;
+//! coxswain_plugin_kit::without_std!();
+//! ```
+//!
+//! and is 15 KB smaller for it and takes a third less instructions (measured: the shipped launchers). One with the standard
+//! library works as well.
 #![allow(unsafe_code, reason = "an allocator hands out raw memory")]
 
 use core::{
     alloc::{GlobalAlloc, Layout},
     arch::wasm32,
     cell::Cell,
-    panic::PanicInfo,
     ptr,
 };
 
@@ -16,18 +24,21 @@ use core::{
 const PAGE: usize = 64 << 10;
 
 /// A call's memory, from the end of the static data upwards.
-struct Arena {
+pub struct Arena {
     /// First free byte; 0 before the first block.
     next: Cell<usize>,
 }
-
-#[global_allocator]
-static ARENA: Arena = Arena { next: Cell::new(0) };
 
 // SAFETY: components of this contract have one thread.
 unsafe impl Sync for Arena {}
 
 impl Arena {
+    /// Nothing handed out yet. There may be one in a component.
+    #[allow(clippy::new_without_default, reason = "made once, in a static")]
+    pub const fn new() -> Self {
+        Self { next: Cell::new(0) }
+    }
+
     /// Makes everything up to `end` usable. False: the host grants no more memory.
     fn reach(&self, end: usize) -> bool {
         let have = wasm32::memory_size(0).saturating_mul(PAGE);
@@ -80,8 +91,7 @@ unsafe impl GlobalAlloc for Arena {
     }
 }
 
-/// A trap: the host says which function it was in.
-#[panic_handler]
-fn panicked(_: &PanicInfo<'_>) -> ! {
+/// A trap, which the host tells as a panic of the plugin.
+pub fn end() -> ! {
     wasm32::unreachable()
 }
