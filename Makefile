@@ -63,7 +63,7 @@ demo-down: ## Remove everything that `make demo` started
 	@tests/demo/down
 
 .PHONY: test
-test: lint test-rust test-guide test-conformance test-bed test-manifests test-bench test-cluster ## Everything that CI runs
+test: lint test-rust test-guide test-conformance test-bed test-manifests test-bench test-swap test-cluster ## Everything that CI runs
 
 .PHONY: lint
 lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
@@ -92,6 +92,10 @@ test-manifests: bed plugins operator ## CRD, overlays and examples against an AP
 .PHONY: test-bench
 test-bench: bench-programs ## What the operator asks for: counts that do not depend on the machine
 	@tests/bench/run --guard
+
+.PHONY: test-swap
+test-swap: bench-programs ## Plugins swapped 21 times while 200 jobs run and 20 a second come
+	@tests/bench/run --swap 7
 
 .PHONY: test-cluster
 test-cluster: images-test ## Real jobs, gates and swaps on the bed

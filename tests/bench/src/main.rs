@@ -25,6 +25,7 @@ mod published;
 mod round;
 mod scenario;
 mod setting;
+mod swap;
 mod table;
 mod tally;
 
@@ -62,6 +63,9 @@ struct Arguments {
     /// Only what does not depend on the machine; an aim of that kind that is missed is an error.
     #[arg(long)]
     guard: bool,
+    /// Only plugins swapped under load, so often each; what must not happen is an error.
+    #[arg(long, value_name = "TIMES")]
+    swap: Option<u32>,
     /// Only this: a size such as 1x1000, `bare-pods`, `memory` or `running`; may be given several times.
     #[arg(long, value_name = "WHAT")]
     only: Vec<String>,
@@ -74,8 +78,11 @@ async fn main() -> Result<()> {
     let begin = Instant::now();
     let told = |line: &str| println!("bench: {:5.0} s  {line}", begin.elapsed().as_secs_f64());
     let machine = machine();
-    let Arguments { operator, plugins, audit_log, out, guard, .. } = arguments;
+    let Arguments { operator, plugins, audit_log, out, guard, swap, .. } = arguments;
     let setting = Setting::prepare(operator, plugins, &audit_log, out).await?;
+    if let Some(swaps) = swap {
+        return swap_plugins(&setting, swaps, &told).await;
+    }
     let measured = Measured { machine, ..scenario::run(&setting, &plan, &told).await? };
     let aims = aims::aims(&measured);
     println!("\n{}", table::report(&measured, &aims));
@@ -92,6 +99,20 @@ async fn main() -> Result<()> {
         bail!("missed what does not depend on the machine: {}", missed.join("; "));
     }
     Ok(())
+}
+
+async fn swap_plugins(setting: &Setting, swaps: u32, told: &dyn Fn(&str)) -> Result<()> {
+    let size = swap::Size { live: 200, scaled: 20, swaps };
+    let shown = swap::run(setting, size, told).await?;
+    let milliseconds = |of| shown.quantile(of) * 1e3;
+    println!(
+        "\n{} swaps, {} jobs came meanwhile; from ConfigMap to first use: median {:.0} ms, p99 {:.0} ms (aim: 500 ms)",
+        shown.swaps,
+        shown.jobs,
+        milliseconds(0.5),
+        milliseconds(0.99)
+    );
+    write(&setting.out.join("swap.json"), &serde_json::to_string_pretty(&shown)?)
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan> {

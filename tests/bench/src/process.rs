@@ -39,6 +39,11 @@ impl Operator {
     /// Starts it with its default flags and waits until it leads. The lease is removed before, as after a clean end.
     /// Returns also when it got the lease.
     pub async fn start(setting: &Setting) -> Result<(Self, f64)> {
+        Self::start_with(setting, &[]).await
+    }
+
+    /// The same with further flags.
+    pub async fn start_with(setting: &Setting, flags: &[&str]) -> Result<(Self, f64)> {
         let lease = format!(
             "/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/{OPERATOR_NAMESPACE}"
         );
@@ -53,6 +58,7 @@ impl Operator {
             .arg("--plugin-dir")
             .arg(&setting.plugins)
             .args(["--lock-namespace", OPERATOR_NAMESPACE, "--health-port", "0"])
+            .args(flags)
             .env_remove("KUBECONFIG")
             // As in the shipped Deployment.
             .env("MALLOC_ARENA_MAX", "1")

@@ -1,22 +1,25 @@
 //! Everything that a wish has to pass before new jobs get it. On any failure what serves now goes on serving.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, num::NonZero, pin::pin, sync::Arc, thread::available_parallelism};
 
 use anyhow::Result;
 use coxswain_model::pin::{Digest, Pin, PinnedPlugin};
 use coxswain_sandbox::{Chain, Link, Plugin};
+use futures::{StreamExt as _, stream};
 use tokio::task::spawn_blocking;
 
 use super::{
-    Plugins, as_settings, probes,
+    LiveJobs, Plugins, as_settings,
+    jobs::Seen,
+    probes,
     registry::{Active, merged},
-    shadow::{self, Shadow},
+    shadow::{self, Compared, Shadow},
     source::{Candidate, MAX_COMPONENT, Wish},
     state::{Outcome, Served, Waiting},
     trust::Vouched,
     vectors,
 };
-use crate::plugins::jobs::Seen;
+use crate::cluster::key::JobKey;
 
 /// What became of a wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,30 +190,44 @@ impl Plugins {
         Ok(())
     }
 
-    /// Renders every live job that the plugin renders, by its pin and with the candidate in the pin's place.
+    /// Renders every live job that the plugin renders, by its pin and with the candidate in the pin's place; several at
+    /// once, as new jobs wait for the candidate meanwhile.
     async fn shadow(&self, candidate: &Active) -> Shadow {
         let mut shadow = Shadow::default();
         let Some(jobs) = &self.jobs else { return shadow };
         jobs.synced().await;
         let name = candidate.plugin.name();
-        for (key, pin) in jobs.pinned() {
-            if pin.plugins().all(|pinned| pinned.name != name) {
-                continue;
+        let mut pinned = jobs.pinned();
+        pinned.retain(|(_, pin)| pin.plugins().any(|pinned| pinned.name == name));
+        let compared = pinned.into_iter().map(|(key, pin)| self.compare(jobs, candidate, key, pin));
+        let mut compared =
+            pin!(stream::iter(compared).buffered(available_parallelism().map_or(2, NonZero::get)));
+        while let Some(one) = compared.next().await {
+            if let Some((key, compared)) = one {
+                shadow.add(&key, compared);
             }
-            let Some(seen) = jobs.see(&key, &pin) else { continue };
-            // A job whose pin is lost says so itself.
-            let Ok(old) = self.chain(&seen.job, &pin).await else { continue };
-            let new = replaced(&old, &pin, candidate, &seen);
-            let Ok(_permit) = self.calls.acquire().await else { return shadow };
-            let policy = self.rules.policy.clone();
-            let compared = spawn_blocking(move || shadow::compare(&seen, &old, &new, &policy)).await;
-            let broken = |panicked: tokio::task::JoinError| shadow::Compared::Failed(panicked.to_string());
-            shadow.add(&key, compared.unwrap_or_else(broken));
             if shadow.is_settled() {
                 break;
             }
         }
         shadow
+    }
+
+    /// One job; `None` if it is gone, or has lost its pin, which it says itself.
+    async fn compare(
+        &self,
+        jobs: &LiveJobs,
+        candidate: &Active,
+        key: JobKey,
+        pin: Arc<Pin>,
+    ) -> Option<(JobKey, Compared)> {
+        let seen = jobs.see(&key, &pin)?;
+        let old = self.chain(&seen.job, &pin).await.ok()?;
+        let new = replaced(&old, &pin, candidate, &seen);
+        let _permit = self.calls.acquire().await.ok()?;
+        let policy = self.rules.policy.clone();
+        let compared = spawn_blocking(move || shadow::compare(&seen, &old, &new, &policy)).await;
+        Some((key, compared.unwrap_or_else(|panicked| Compared::Failed(panicked.to_string()))))
     }
 
     /// The copy first: a job may be pinned to the digest the moment after the switch.

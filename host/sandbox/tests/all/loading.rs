@@ -4,7 +4,7 @@ use coxswain_model::pin::Digest;
 use coxswain_sandbox::{Break, Plugin, Refused};
 use pretty_assertions::assert_eq;
 
-use crate::given::{BOUND, bytes, plugin, sandbox};
+use crate::given::{BOUND, bytes, job, plugin, sandbox};
 
 fn load(name: &str, bytes: &[u8]) -> Result<Plugin, Refused> {
     sandbox().load(name, bytes, BOUND)
@@ -87,15 +87,55 @@ fn bytes_that_are_no_component_are_refused_in_words() {
     assert!(matches!(refused(&whole[..whole.len() / 2]), Refused::Malformed(_)));
 }
 
-#[test]
-fn flipped_bits_never_end_the_process() {
-    let whole = bytes("openmpi");
-    for at in (0..whole.len()).step_by(whole.len() / 20) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 0x10;
-        // Some flips only change a text: those still load.
-        let _ = load("openmpi", &bytes);
+/// Bytes of a good component with a few changed, dropped, repeated or moved; always the same for one seed.
+fn mutated(whole: &[u8], seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    // SplitMix64: any sequence will do, as long as it is the same next time.
+    let mut below = |bound: usize| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % u64::try_from(bound.max(1)).unwrap()).unwrap()
+    };
+    let mut bytes = whole.to_vec();
+    for _ in 0..=below(4) {
+        let (at, length) = (below(bytes.len()), below(16));
+        let end = (at + length).min(bytes.len());
+        match below(5) {
+            0 => bytes[at] ^= 1 << below(8),
+            1 => bytes[at] = u8::try_from(below(256)).unwrap(),
+            2 => drop(bytes.drain(at..end)),
+            3 => {
+                let piece = bytes[at..end].to_vec();
+                let to = below(bytes.len());
+                bytes.splice(to..to, piece);
+            }
+            _ => bytes[at..end].fill(0xff),
+        }
     }
+    if below(8) == 0 {
+        bytes.truncate(below(bytes.len()));
+    }
+    bytes
+}
+
+#[test]
+fn thousands_of_mutations_never_end_the_process_and_are_told_in_words() {
+    let (whole, job) = (bytes("c-mpi"), job("CMPI", 2, 2));
+    let mut refusals = 0;
+    for seed in 0..2_000 {
+        // Some change only a text, or what the plugin does: those still load, and are held to their budget.
+        match load("c-mpi", &mutated(&whole, seed)) {
+            Ok(plugin) => drop(plugin.render(&job)),
+            Err(refused) => {
+                let words = refused.to_string();
+                assert!(!words.is_empty() && words.len() < 4_096, "seed {seed}: {words}");
+                refusals += 1;
+            }
+        }
+    }
+    assert!(refusals > 1_000, "only {refusals} were refused: do they mutate anything?");
 }
 
 #[test]

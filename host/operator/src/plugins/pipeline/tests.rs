@@ -232,3 +232,38 @@ async fn a_rollback_without_a_copy_says_so_and_ends_with_the_next_wish() {
     assert!(refusal.why.contains("of which there is no copy"), "{}", refusal.why);
     assert!(matches!(next, Verdict::Serves(_)), "{next:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_run_out() {
+    let (plugins, _) = plugins(Trust::default());
+    for name in ["openmpi", "hostile"] {
+        let verdict = plugins.offer(wish(name, component(name), &[])).await;
+        assert!(matches!(verdict, Verdict::Serves(_)), "{verdict:?}");
+    }
+    let healthy = valid(&raw(&json!({})));
+    let wants = json!({ "coxswain.dev/plugin": "hostile", "hostile.coxswain.dev/deed": "loop" });
+    let hostile = valid(&raw(&wants));
+    let plugins = Arc::new(plugins);
+    let render = |job: ValidJob| {
+        let plugins = Arc::clone(&plugins);
+        async move {
+            let pin = plugins.choose(&job).unwrap();
+            plugins.render(&job, &pin, &coxswain_model::seen::Seen::default(), false).await
+        }
+    };
+
+    let mut loops = tokio::spawn(render(hostile));
+    let rendered = tokio::spawn(render(healthy));
+    let rendered = tokio::select! {
+        biased;
+        _ = &mut loops => panic!("the endless loop was over first"),
+        rendered = rendered => rendered.unwrap(),
+    };
+
+    assert!(rendered.is_ok());
+    let broken = loops.await.unwrap();
+    assert!(
+        matches!(&broken, Err(NoPlan::Trouble(Trouble::PluginFailed { fault, .. })) if fault.contains("instructions")),
+        "{broken:?}"
+    );
+}
