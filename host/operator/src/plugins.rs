@@ -3,7 +3,7 @@
 //! A job is given a chain once ([`Plugins::choose`]) and is rendered by that chain until it ends
 //! ([`Plugins::render`]), whatever the cluster's plugins have become meanwhile.
 
-mod access;
+pub mod access;
 mod floor;
 mod jobs;
 mod kept;

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use coxswain_model::{
     api::wire,
     job::ValidJob,
-    plan::{Plan, Violation},
+    plan::{Change, Edit, File, Place, Plan},
     policy::ClusterPolicy,
     view::JobView,
 };
 use coxswain_sandbox::Plugin;
 use serde_json::{Value, json};
 
-use super::trial::{self, Trial, Tried};
+use super::trial::{self, SO_FAR, Trial, Tried};
 
 /// One job.
 pub struct Probe {
@@ -39,7 +39,7 @@ pub struct Probed {
 pub fn probe(plugin: &Plugin, given: &BTreeMap<String, String>, policy: &ClusterPolicy) -> Vec<Probed> {
     let mut probed = Vec::new();
     for Probe { name, job, view } in all(implementation(plugin)) {
-        for (role, so_far) in roles(plugin) {
+        for (role, so_far) in roles(plugin, &view) {
             let trial = Trial { plugin, given, policy, job: &job, view: view.clone(), so_far };
             probed.push(Probed { name: format!("{name}{role}"), tried: trial.run() });
         }
@@ -49,11 +49,27 @@ pub fn probe(plugin: &Plugin, given: &BTreeMap<String, String>, policy: &Cluster
 
 /// What a component is asked as: one that can be both is tried as both. (Words behind a probe's name, what a tuner
 /// finds.)
-pub fn roles(plugin: &Plugin) -> Vec<(&'static str, Option<Plan>)> {
+pub fn roles(plugin: &Plugin, view: &JobView) -> Vec<(&'static str, Option<Plan>)> {
     match (plugin.is_launcher(), plugin.is_tuner()) {
-        (true, true) => vec![("", None), (", as tuner", Some(Plan::default()))],
+        (true, true) => vec![("", None), (", as tuner", Some(launched(view)))],
+        (false, true) => vec![("", Some(launched(view)))],
         _ => vec![("", None)],
     }
+}
+
+/// What a launcher's plugin has about always rendered before a tuner is asked.
+fn launched(view: &JobView) -> Plan {
+    let by = || SO_FAR.to_owned();
+    let ranks = view.groups.iter().filter(|group| group.runs_ranks).flat_map(|group| &group.hosts);
+    let lines: Vec<String> = ranks.map(|host| format!("{} slots={}\n", host.name, host.slots)).collect();
+    let content = lines.concat();
+    let place = Place::Job;
+    let hostfile = File { by: by(), name: wire::HOSTFILE.into(), place, executable: false, content };
+    let program = view.groups.iter().find(|group| group.driver).map(|driver| driver.container.args.clone());
+    let words = std::iter::once("mpirun".to_owned()).chain(program.unwrap_or_default());
+    let command = Edit { by: by(), group: None, change: Change::LaunchCommand(words.collect()) };
+    let edits = if view.renders_command { vec![command] } else { Vec::new() };
+    Plan { edits, files: vec![hostfile], notes: Vec::new() }
 }
 
 impl Probed {
@@ -61,15 +77,7 @@ impl Probed {
     pub fn failure(&self) -> Option<String> {
         let why = match &self.tried {
             Tried::Granted(_) | Tried::Refused(_) => return None,
-            Tried::Forbidden(violations) => {
-                // What is wrong elsewhere is the job's: not every plugin serves everything that a probe asks for.
-                let is_its = |violation: &&Violation| violation.path.starts_with("plugins[");
-                let its: Vec<Violation> = violations.iter().filter(is_its).cloned().collect();
-                if its.is_empty() {
-                    return None;
-                }
-                trial::words(&its)
-            }
+            Tried::Forbidden(violations) => trial::words(violations),
             Tried::Broken(how) => how.clone(),
             Tried::Unsteady => trial::UNSTEADY.to_owned(),
         };

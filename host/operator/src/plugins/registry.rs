@@ -128,7 +128,9 @@ impl Registry {
         for name in &job.wishes.tuners {
             self.named(name, job, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
         }
-        for name in cluster_tuners.iter().chain(&job.wishes.tuners) {
+        let mut named: BTreeSet<&str> = BTreeSet::new();
+        // One that the cluster and the job name runs once, in its place in the cluster's order.
+        for name in cluster_tuners.iter().chain(&job.wishes.tuners).filter(|name| named.insert(name)) {
             // The cluster's tuners pass over jobs that they are not for.
             let may = |active: &&Active| {
                 active.plugin.is_tuner() && tunes(active, job) && self.allows(name, job.names.namespace())

@@ -89,7 +89,7 @@ impl Trial<'_> {
         };
         let granted = match self.grant(&plan, &[self.plugin.descriptor()]) {
             Ok(granted) => granted,
-            Err(violations) => return ungranted(violations),
+            Err(violations) => return ungranted(&violations),
         };
         match self.follow(&chain, &granted) {
             Some(trouble) => trouble,
@@ -103,7 +103,7 @@ impl Trial<'_> {
             Ok(files) => files,
             Err(fault) => return Some(unanswered(fault.fault, "follow")),
         };
-        policy::follow(self.job, granted, &files).err().map(ungranted)
+        policy::follow(self.job, granted, &files).err().map(|violations| ungranted(&violations))
     }
 
     fn tune(&self) -> Tried {
@@ -125,7 +125,7 @@ impl Trial<'_> {
         let chain = [&author, self.plugin.descriptor()];
         match policy::grant(&job, &plan, &chain, self.policy) {
             Ok(granted) => Tried::Granted(Box::new((plan, granted))),
-            Err(violations) => ungranted(violations),
+            Err(violations) => ungranted(&violations),
         }
     }
 
@@ -157,12 +157,10 @@ fn unanswered(fault: Fault, function: &str) -> Tried {
 }
 
 /// What only the job's user can mend (too many hosts for a ConfigMap, say) is not held against the plugin.
-fn ungranted(violations: Vec<Violation>) -> Tried {
-    let plugins = |violation: &&Violation| violation.path.starts_with("plugins[");
-    if violations.iter().any(|violation| plugins(&violation)) {
-        return Tried::Forbidden(violations);
-    }
-    Tried::Refused(words(&violations))
+fn ungranted(violations: &[Violation]) -> Tried {
+    let plugins = |violation: &Violation| violation.path.starts_with("plugins[");
+    let its: Vec<Violation> = violations.iter().filter(|violation| plugins(violation)).cloned().collect();
+    if its.is_empty() { Tried::Refused(words(violations)) } else { Tried::Forbidden(its) }
 }
 
 /// Every host that runs ranks, ready.

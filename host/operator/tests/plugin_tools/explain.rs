@@ -37,3 +37,16 @@ fn json_has_the_values_that_gave_way() {
     assert!(over("openmpi") > 0, "the plugin forces one: {document:#}");
     assert!(over("(user)") > 0, "the user keeps one: {document:#}");
 }
+
+#[test]
+fn a_tuner_that_cluster_and_job_name_runs_once() {
+    let job = root().join("examples/nccl-rdma.yaml");
+    let words =
+        ["render", job.to_str().unwrap(), "--explain", "-o", "json", "--plugin", &component("openmpi")];
+    let said = coxswain(&[&words, ["--tuner", &*component("nccl-rdma")].as_slice()].concat());
+
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert!(std::fs::read_to_string(job).unwrap().contains("coxswain.dev/tuners"));
+    assert_eq!(document["pin"]["tuners"].as_array().unwrap().len(), 1, "{document:#}");
+}

@@ -80,6 +80,18 @@ fn a_packed_component_is_the_same_plugin() {
 }
 
 #[test]
+fn who_may_use_it_and_whether_it_waits_for_approval_is_packed_too() {
+    let said = coxswain(&["plugin", "pack", &component("mpich"), "--only-for", "team-a,hpc-*", "--hold"]);
+
+    let map = map(&said);
+    let data = map.data.as_ref().unwrap();
+    assert_eq!((&*data["namespaces"], &*data["onChange"]), ("team-a, hpc-*", "hold"));
+    assert!(Wish::read("mpich", &map).unwrap().holds);
+    let said = coxswain(&["plugin", "pack", &component("mpich"), "--only-for", "Team A"]);
+    assert!(said.code == Some(1) && said.err.contains("data.namespaces"), "{said:?}");
+}
+
+#[test]
 fn what_the_operator_would_refuse_is_not_packed() {
     let here = folder("pack-refused");
     let settings = file(&here, "settings", "tree-spawn: maybe\n");

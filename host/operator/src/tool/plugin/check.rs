@@ -160,9 +160,10 @@ fn fuel(plugin: &Plugin, component: &Component, policy: &ClusterPolicy, calls: &
                 continue;
             }
         };
-        for (_, so_far) in probes::roles(plugin) {
+        let view = trial::view(&job);
+        for (_, so_far) in probes::roles(plugin, &view) {
             let given = &component.settings;
-            let trial = Trial { plugin, given, policy, job: &job, view: trial::view(&job), so_far };
+            let trial = Trial { plugin, given, policy, job: &job, view: view.clone(), so_far };
             match trial.run() {
                 Tried::Granted(_) => {}
                 Tried::Broken(how) => failures.push(format!("{hosts} hosts: {how}")),

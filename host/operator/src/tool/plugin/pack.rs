@@ -22,6 +22,7 @@ use super::{
     component::{Component, Named},
 };
 use crate::plugins::{
+    access::Access,
     signature,
     source::{self, LABEL_PLUGIN, Unusable, WASM, WASM_GZ, Wish},
     vectors,
@@ -42,6 +43,12 @@ pub struct Arguments {
     /// several times.
     #[arg(long, value_name = "KEYFILE")]
     sign: Vec<PathBuf>,
+    /// Namespaces whose jobs may use the plugin; one that ends with * stands for all that begin so. Without it, all.
+    #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
+    only_for: Vec<String>,
+    /// Have a component that would change the plans of live jobs wait for `coxswain plugin approve`.
+    #[arg(long)]
+    hold: bool,
     /// Compress the component even if it fits as it is.
     #[arg(long)]
     gzip: bool,
@@ -86,14 +93,15 @@ fn config_map(component: &Component, arguments: &Arguments) -> Result<ConfigMap>
     if let Some(vectors) = &component.vectors {
         data.insert("vectors".to_owned(), serde_json::to_string_pretty(vectors)?);
     }
-    let mut signatures = String::new();
-    for file in &arguments.sign {
-        let shown = file.display();
-        let pem = std::fs::read_to_string(file).with_context(|| format!("reading {shown}"))?;
-        let line = signature::sign(&pem, &component.name, &component.digest);
-        signatures.push_str(&line.with_context(|| format!("signing with {shown}"))?);
-        signatures.push('\n');
+    if !arguments.only_for.is_empty() {
+        let namespaces = arguments.only_for.join(", ");
+        Access::read(&namespaces).map_err(|Unusable(why)| anyhow::anyhow!(why))?;
+        data.insert("namespaces".to_owned(), namespaces);
     }
+    if arguments.hold {
+        data.insert("onChange".to_owned(), "hold".to_owned());
+    }
+    let signatures = signatures(component, &arguments.sign)?;
     if !signatures.is_empty() {
         data.insert("signature".to_owned(), signatures);
     }
@@ -114,6 +122,19 @@ fn config_map(component: &Component, arguments: &Arguments) -> Result<ConfigMap>
         Ok(_) => Ok(map),
         Err(Unusable(why)) => bail!("packing {}: {why}", component.file),
     }
+}
+
+/// A line for each key.
+fn signatures(component: &Component, keys: &[PathBuf]) -> Result<String> {
+    let mut signatures = String::new();
+    for file in keys {
+        let shown = file.display();
+        let pem = std::fs::read_to_string(file).with_context(|| format!("reading {shown}"))?;
+        let line = signature::sign(&pem, &component.name, &component.digest);
+        signatures.push_str(&line.with_context(|| format!("signing with {shown}"))?);
+        signatures.push('\n');
+    }
+    Ok(signatures)
 }
 
 /// As it is where it fits beside `texts` bytes, else compressed.
