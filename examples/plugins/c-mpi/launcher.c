@@ -55,7 +55,7 @@ static bool command(const cox_job *job, const cox_group *driver, cox_plan *plan,
     cox_strings program = driver->container.args;
     if (driver->container.command.len > 0 || program.len == 0) {
         cox_violations violations = {0};
-        cox_violation(&violations, cox_text("spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].args"),
+        cox_violation(&violations, cox_text("spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].args"),
                       "must name the program and its arguments, and command must be empty: the plugin renders it");
         return cox_invalid(failure, &violations);
     }

@@ -244,7 +244,7 @@ impl Plugins {
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
         match called.await {
-            Ok(result) => result.map_err(|fault| trouble(pin, fault).into()),
+            Ok(result) => result.map_err(|fault| trouble(job, pin, fault).into()),
             Err(panicked) => {
                 let (plugin, fault) = (pin.summary(), panicked.to_string());
                 Err(Trouble::PluginFailed { plugin, fault }.into())
@@ -324,12 +324,12 @@ fn as_settings(given: &BTreeMap<String, String>) -> Vec<Setting> {
     given.iter().map(|(key, value)| Setting { key: key.clone(), value: value.clone() }).collect()
 }
 
-fn trouble(pin: &Pin, fault: coxswain_sandbox::ChainFault) -> Trouble {
-    let plugin = fault.plugin;
-    let digest = pin.plugins().find(|pinned| pinned.name == plugin).map(|pinned| pinned.digest.short());
-    let plugin = format!("{plugin}@{}", digest.unwrap_or_default());
+fn trouble(job: &ValidJob, pin: &Pin, fault: coxswain_sandbox::ChainFault) -> Trouble {
+    let name = fault.plugin;
+    let digest = pin.plugins().find(|pinned| pinned.name == name).map(|pinned| pinned.digest.short());
+    let plugin = format!("{name}@{}", digest.unwrap_or_default());
     match fault.fault {
-        Fault::Refused(Failure::Invalid(violations)) => Trouble::PlanRefused(violations),
+        Fault::Refused(Failure::Invalid(violations)) => Trouble::refused_by(&name, job, violations),
         Fault::Refused(Failure::Unsupported(words)) => Trouble::PlanRefused(vec![Violation {
             path: "spec.mpiImplementation".into(),
             text: format!("plugin {plugin} cannot serve this job: {words}"),

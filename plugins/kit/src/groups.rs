@@ -58,7 +58,7 @@ pub fn ssh_args(job: &Job, args: &str) -> String {
 ///
 /// `invalid` if `args` is empty, or if `command` is set as well (it would be lost silently).
 pub fn program(driver: &Group) -> Result<&[String], Failure> {
-    const CONTAINER: &str = "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0]";
+    const CONTAINER: &str = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]";
     let mut violations: Vec<Violation> = Vec::new();
     if !driver.container.command.is_empty() {
         violations.push(plan::violation(

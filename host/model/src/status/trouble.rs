@@ -1,6 +1,10 @@
 //! What keeps a job from being carried out, in words that tell its user what to change.
 
-use crate::{api::wire::ANNOTATION_SSH_HOST_KEYS, plan::Violation};
+use crate::{
+    api::wire::{ANNOTATION_SETTING_SUFFIX, ANNOTATION_SSH_HOST_KEYS},
+    job::ValidJob,
+    plan::Violation,
+};
 
 /// Why a job could not be rendered. Becomes the condition `Accepted=False`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,22 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// A plugin finds mistakes of the user's. It names a setting by its key alone, as it does not know who set it.
+    pub fn refused_by(plugin: &str, job: &ValidJob, violations: Vec<Violation>) -> Self {
+        let of_job = job.wishes.settings.get(plugin);
+        let named = |Violation { path, text }| {
+            let path = if is_field(&path) {
+                path
+            } else if of_job.is_some_and(|settings| settings.contains_key(&path)) {
+                format!("metadata.annotations[{plugin}{ANNOTATION_SETTING_SUFFIX}/{path}]")
+            } else {
+                format!("setting {path} of plugin {plugin}")
+            };
+            Violation { path, text }
+        };
+        Self::PlanRefused(violations.into_iter().map(named).collect())
+    }
+
     /// Reason of the condition and of the event.
     pub fn reason(&self) -> &'static str {
         match self {
@@ -105,6 +125,44 @@ impl Trouble {
     }
 }
 
+/// A path into the job, where a setting has a key.
+fn is_field(path: &str) -> bool {
+    path.starts_with("spec.") || path.starts_with("metadata.")
+}
+
 fn listed(names: &[String], empty: &str) -> String {
     if names.is_empty() { empty.to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::job::Verdict;
+
+    #[test]
+    fn a_wrong_setting_is_named_as_whoever_set_it_wrote_it() {
+        let raw = json!({
+            "metadata": {
+                "name": "pi",
+                "namespace": "team-a",
+                "annotations": {"openmpi.coxswain.dev/tree-spawn": "yes"},
+            },
+            "spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "main"}]}}}}},
+        });
+        let Verdict::Valid(job) = ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) else {
+            panic!("invalid")
+        };
+        let wrong = |path: &str| Violation { path: path.into(), text: "is wrong".into() };
+        let found = ["tree-spawn", "ssh-args", "spec.slotsPerWorker"].map(wrong);
+
+        let trouble = Trouble::refused_by("openmpi", &job, found.to_vec());
+
+        assert_eq!(
+            trouble.message(),
+            "metadata.annotations[openmpi.coxswain.dev/tree-spawn]: is wrong; setting ssh-args of plugin openmpi: is \
+             wrong; spec.slotsPerWorker: is wrong"
+        );
+    }
 }

@@ -83,7 +83,7 @@ fn mistakes_of_the_user_are_refused_in_words() {
 
     assert_eq!(
         refused(&command),
-        "plugin c-mpi: spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].args: must name the program and its \
+        "plugin c-mpi: spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].args: must name the program and its \
          arguments, and command must be empty: the plugin renders it"
     );
     assert_eq!(refused(&alone), "plugin c-mpi: the job has no launcher");

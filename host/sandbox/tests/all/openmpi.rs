@@ -78,7 +78,7 @@ fn a_rendered_command_without_a_program_is_the_users_mistake() {
     assert!(matches!(fault.fault, Fault::Refused(Failure::Invalid(_))));
     assert_eq!(
         fault.to_string(),
-        "plugin openmpi: spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].args: must name the program and \
+        "plugin openmpi: spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].args: must name the program and \
          its arguments, for example [\"/app/solver\", \"--steps=10\"]"
     );
 }

@@ -63,6 +63,18 @@ async fn an_implementation_that_no_plugin_serves_is_told_which_there_are() -> Re
     space.remove().await
 }
 
+#[tokio::test]
+async fn a_setting_that_a_plugin_refuses_is_named_by_the_jobs_annotation() -> Result<()> {
+    const SETTING: &str = "openmpi.coxswain.dev/tree-spawn";
+    let space = Space::new("refused").await?;
+    let job = Job::pi("wrong").annotate(SETTING, "perhaps");
+
+    refused(&space, &job, "PlanRefused", &[&format!("metadata.annotations[{SETTING}]"), "perhaps"]).await?;
+
+    corrected(&space, "wrong", json!({ "metadata": { "annotations": { SETTING: "false" } } })).await?;
+    space.remove().await
+}
+
 /// The mistake is in the pod template, which only the API server can judge.
 #[tokio::test]
 async fn a_template_that_the_api_server_refuses_is_told_in_its_words_and_not_tried_for_ever() -> Result<()> {
