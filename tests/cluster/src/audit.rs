@@ -1,4 +1,4 @@
-//! The API server's audit log: what the operator's `ServiceAccount` asked for.
+//! The API server's audit log: what an operator's `ServiceAccount` asked for.
 
 use std::{env, fs};
 
@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::operator;
 
+/// What Coxswain's requests are told from those of the MPI Operator by, which takes its place and its account in `switch`.
+const AGENT: &str = "coxswain/";
+
 /// One request of the operator.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -15,10 +18,14 @@ pub struct Request {
     pub at: Timestamp,
     /// get, list, watch, create, update, patch, delete.
     pub verb: String,
-    /// For example pods.
+    /// API group, empty for the core's.
+    pub group: String,
+    /// For example pods, or jobs/status.
     pub resource: String,
     /// Empty for what belongs to no namespace.
     pub namespace: String,
+    /// Of the object; empty for a collection.
+    pub name: String,
     /// With the path.
     pub uri: String,
     /// HTTP status of the answer.
@@ -36,25 +43,40 @@ impl Request {
 
 /// The operator's requests since then, in the order of their answers. `COXSWAIN_AUDIT_LOG` names the file.
 pub fn requests_since(since: Timestamp) -> Result<Vec<Request>> {
+    requests_of(operator::NAMESPACE, since)
+}
+
+/// The same, of an operator in another namespace.
+pub fn requests_of(namespace: &str, since: Timestamp) -> Result<Vec<Request>> {
     let path =
         env::var("COXSWAIN_AUDIT_LOG").context("COXSWAIN_AUDIT_LOG must name the API server's audit log")?;
     let log = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    let user = format!("system:serviceaccount:{}:{}", operator::NAMESPACE, operator::NAME);
+    let user = format!("system:serviceaccount:{namespace}:{}", operator::NAME);
     // The last line may be half written.
     let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ours = events.filter(|event| event.pointer("/user/username").and_then(Value::as_str) == Some(&user));
+    let ours = events.filter(|event| {
+        text(event, "/user/username") == user && text(event, "/userAgent").starts_with(AGENT)
+    });
     Ok(ours.filter_map(|event| request(&event)).filter(|request| request.at >= since).collect())
 }
 
 fn request(event: &Value) -> Option<Request> {
-    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let owned = |pointer: &str| text(event, pointer).to_owned();
+    let subresource = text(event, "/objectRef/subresource");
+    let slash = if subresource.is_empty() { "" } else { "/" };
     Some(Request {
-        at: text("/requestReceivedTimestamp").parse().ok()?,
-        verb: text("/verb"),
-        resource: text("/objectRef/resource"),
-        namespace: text("/objectRef/namespace"),
-        uri: text("/requestURI"),
+        at: text(event, "/requestReceivedTimestamp").parse().ok()?,
+        verb: owned("/verb"),
+        group: owned("/objectRef/apiGroup"),
+        resource: format!("{}{slash}{subresource}", text(event, "/objectRef/resource")),
+        namespace: owned("/objectRef/namespace"),
+        name: owned("/objectRef/name"),
+        uri: owned("/requestURI"),
         code: event.pointer("/responseStatus/code").and_then(Value::as_i64).unwrap_or_default(),
-        allowed: text("/annotations/authorization.k8s.io~1decision") == "allow",
+        allowed: text(event, "/annotations/authorization.k8s.io~1decision") == "allow",
     })
+}
+
+fn text<'a>(event: &'a Value, pointer: &str) -> &'a str {
+    event.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -9,9 +9,10 @@
 //! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
 //! | `flavours` | two at a time: implementations of one's own, brought by ConfigMaps |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
-//! | `record` | after these: what the API server's audit log says about all of it |
 //! | `gang` | one after another: the operator schedules gangs, with two schedulers |
-//! | `switch` | last and alone: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
+//! | `namespaced` | alone: the operator of one namespace, with Roles only, in the place of the cluster's |
+//! | `switch` | alone: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
+//! | `record` | last: what the API server's audit log says about all of it |
 
 mod demo;
 mod flavours;
@@ -19,6 +20,7 @@ mod gang;
 mod jobs;
 mod late;
 mod mpi;
+mod namespaced;
 mod operator;
 mod record;
 mod switch;

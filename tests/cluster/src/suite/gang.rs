@@ -185,6 +185,29 @@ async fn group(space: &Space, kind: &str, name: &str) -> Result<Value> {
     Ok(serde_json::from_str(&run("kubectl", &words).await?)?)
 }
 
+/// A group of that name that belongs to nobody: the job is told, and makes no pod that would join it.
+async fn taken(space: &Space, api_version: &str) -> Result<()> {
+    let group = json!({
+        "apiVersion": api_version,
+        "kind": "PodGroup",
+        "metadata": {"name": "taken", "namespace": space.name()},
+        "spec": {"minMember": 1},
+    });
+    let file = env::temp_dir().join(format!("{}-taken.json", space.name()));
+    fs::write(&file, group.to_string())?;
+    run("kubectl", &["create", "-f", &file.display().to_string()]).await?;
+
+    space.create(&Job::pi("taken")).await?;
+    let message = space.condition("taken", "Accepted", "False").await?;
+    ensure!(message.contains("PodGroup") && message.contains("not managed by MPIJob"), "{message}");
+    let pods = space.all(Kind::Pod).await?;
+    ensure!(
+        !pods.keys().any(|name| name.starts_with("taken-")),
+        "pods beside a group of somebody else: {pods:?}"
+    );
+    space.delete(Kind::MpiJob, "taken").await
+}
+
 #[tokio::test]
 async fn two_jobs_of_more_than_half_the_node_are_never_both_half_scheduled() -> Result<()> {
     let _alone = OPERATOR.lock().await;
@@ -225,6 +248,7 @@ async fn a_job_that_can_never_fit_holds_no_node_and_its_group_says_what_it_needs
     let mut scheduler = scheduler()?;
     operator_with(Some(SCHEDULER)).await?;
     let space = Space::new("gang-pending").await?;
+    taken(&space, "scheduling.x-k8s.io/v1alpha1").await?;
     let policy = json!({"minResources": {"cpu": "100k", "memory": "100000Gi"}, "scheduleTimeoutSeconds": 30});
     space.create(&Job::pi("pi").run_policy("schedulingPolicy", policy)).await?;
 
@@ -265,6 +289,7 @@ async fn volcano_finds_the_group_that_the_job_asks_for_and_its_pods_in_it() -> R
     applied("volcano", VOLCANO).await?;
     operator_with(Some("volcano")).await?;
     let space = Space::new("volcano").await?;
+    taken(&space, "scheduling.volcano.sh/v1beta1").await?;
     let policy = json!({"minAvailable": 2, "queue": "research", "priorityClass": "system-cluster-critical"});
     space.create(&Job::pi("pi").run_policy("schedulingPolicy", policy)).await?;
 

@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod handover;
+mod killed;
 mod plugins;
 mod quiet;
 mod restart;

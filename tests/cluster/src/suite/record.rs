@@ -1,8 +1,23 @@
 //! The API server's own record of everything that the operator asked for in all of these tests.
 
-use crate::audit;
-use anyhow::Result;
+use std::collections::BTreeSet;
+
+use crate::{
+    audit::{self, Request},
+    operator::{NAME, NAMESPACE},
+    tool::run,
+};
+use anyhow::{Context as _, Result};
 use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+/// What the roles grant and the operator never asks for by itself, with the reason.
+const NOT_ASKED_FOR: [(&str, &str, &str, &str); 1] = [(
+    "kubeflow.org",
+    "mpijobs/finalizers",
+    "update",
+    "the admission plugin OwnerReferencesPermissionEnforcement asks for it where it is on",
+)];
 
 #[test]
 fn no_request_of_the_operator_was_forbidden() -> Result<()> {
@@ -37,4 +52,57 @@ fn nothing_is_read_one_by_one_in_undisturbed_jobs() -> Result<()> {
         .collect();
     assert!(reads.is_empty(), "{reads:#?}");
     Ok(())
+}
+
+/// What the operator may do that it does in none of these tests, it need not be allowed to do.
+#[tokio::test]
+async fn every_right_that_the_roles_grant_is_used() -> Result<()> {
+    let requests = audit::requests_since(Timestamp::UNIX_EPOCH)?;
+    let own = |request: &&Request| request.namespace == NAMESPACE;
+    let everywhere = used(requests.iter().filter(|request| !own(request)));
+    let at_home = used(requests.iter().filter(own));
+
+    let of_jobs = granted(&["get", "clusterrole", NAME]).await?;
+    let of_its_own = granted(&["-n", NAMESPACE, "get", "role", "mpi-operator-own-namespace"]).await?;
+
+    let excused: BTreeSet<Right> =
+        NOT_ASKED_FOR.iter().map(|(group, resource, verb, _)| right(group, resource, verb)).collect();
+    let unused: Vec<&Right> =
+        of_jobs.difference(&everywhere).filter(|right| !excused.contains(*right)).collect();
+    assert!(unused.is_empty(), "the ClusterRole grants what no test needs: {unused:#?}");
+    let unused: Vec<&Right> = of_its_own.difference(&at_home).collect();
+    assert!(unused.is_empty(), "the Role grants what no test needs: {unused:#?}");
+    let vain: Vec<&Right> = excused.intersection(&everywhere).collect();
+    assert!(vain.is_empty(), "asked for after all: {vain:#?}");
+    Ok(())
+}
+
+/// API group, resource, verb.
+type Right = (String, String, String);
+
+fn right(group: &str, resource: &str, verb: &str) -> Right {
+    (group.to_owned(), resource.to_owned(), verb.to_owned())
+}
+
+fn used<'a>(requests: impl Iterator<Item = &'a Request>) -> BTreeSet<Right> {
+    requests.map(|request| right(&request.group, &request.resource, &request.verb)).collect()
+}
+
+/// The rights of a role as it is in the cluster.
+async fn granted(role: &[&str]) -> Result<BTreeSet<Right>> {
+    let role: Value = serde_json::from_str(&run("kubectl", &[role, &["-o", "json"]].concat()).await?)?;
+    let rules = role["rules"].as_array().context("the role has no rules")?;
+    let mut rights = BTreeSet::new();
+    for rule in rules {
+        for group in words(&rule["apiGroups"]) {
+            for resource in words(&rule["resources"]) {
+                rights.extend(words(&rule["verbs"]).map(|verb| right(group, resource, verb)));
+            }
+        }
+    }
+    Ok(rights)
+}
+
+fn words(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }

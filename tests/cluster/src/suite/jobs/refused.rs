@@ -5,6 +5,7 @@ use crate::{
     objects::{Kind, condition, field},
 };
 use anyhow::Result;
+use kube::api::PostParams;
 use serde_json::json;
 
 /// Waits until the job is refused; every word must be in the condition and in a Warning of that reason. Nothing is
@@ -72,6 +73,25 @@ async fn a_setting_that_a_plugin_refuses_is_named_by_the_jobs_annotation() -> Re
     refused(&space, &job, "PlanRefused", &[&format!("metadata.annotations[{SETTING}]"), "perhaps"]).await?;
 
     corrected(&space, "wrong", json!({ "metadata": { "annotations": { SETTING: "false" } } })).await?;
+    space.remove().await
+}
+
+/// It has none of the labels by which the operator watches, so that it finds out by being refused.
+#[tokio::test]
+async fn a_workers_name_that_somebody_elses_pod_has_is_told_and_the_job_runs_once_it_is_free() -> Result<()> {
+    let space = Space::new("taken").await?;
+    let manifest = Job::pi("pi").manifest().clone();
+    let spec = &manifest["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"];
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pi-worker-1"}, "spec": spec});
+    space.api(Kind::Pod).create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
+
+    space.create(&Job::pi("pi")).await?;
+    let message = space.condition("pi", "Accepted", "False").await?;
+    assert!(message.contains("pi-worker-1") && message.contains("not managed by MPIJob"), "{message}");
+
+    space.delete(Kind::Pod, "pi-worker-1").await?;
+    space.succeeds("pi").await?;
+    space.ran_on_workers("pi", 2).await?;
     space.remove().await
 }
 
