@@ -18,35 +18,28 @@ use alloc::{
     vec::Vec,
 };
 
-use bindings::exports::coxswain::plugin::{about, launcher};
+use bindings::exports::coxswain::plugin::{about, launcher as exported};
 use coxswain_plugin_kit::{
-    discover,
     env::Env,
     groups,
     hostfile::{self, Dialect},
+    launcher::{self, Launcher, SSH_ARGS},
     plan,
     settings::{self, Declared, Kind, Settings},
-    types::{Change, Edit, Failure, File, Group, Job, Member, Note, Plan, Setting, Violation},
+    types::{Edit, Failure, File, Group, Job, Member, Note, Plan, Setting, Violation},
 };
 
 coxswain_plugin_kit::without_std!();
 
-const SSH_ARGS: &str = "ssh-args";
 const INTERFACE: &str = "interface";
 const FLAT_HOSTS: &str = "flat-launch-hosts";
-const DISCOVER_SLOTS: &str = "discover-hosts-slots";
 const MPIEXEC_ARGS: &str = "mpiexec-args";
 
 /// The launcher itself reaches this many hosts; beyond, proxies start proxies, which needs keys on the workers.
 const TREE_WIDTH: usize = 16;
 
 const SETTINGS: &[Declared] = &[
-    Declared {
-        key: SSH_ARGS,
-        kind: Kind::Text,
-        default: "-o ConnectionAttempts=10",
-        summary: "words for every ssh, separated by blanks",
-    },
+    launcher::ssh_args("words for every ssh, separated by blanks"),
     Declared {
         key: INTERFACE,
         kind: Kind::Text,
@@ -59,12 +52,7 @@ const SETTINGS: &[Declared] = &[
         default: "256",
         summary: "up to so many hosts the launcher starts every proxy itself",
     },
-    Declared {
-        key: DISCOVER_SLOTS,
-        kind: Kind::Flag,
-        default: "false",
-        summary: "discover_hosts.sh prints host:slots, as Horovod reads it, in place of host",
-    },
+    launcher::discover_slots(),
     Declared {
         key: MPIEXEC_ARGS,
         kind: Kind::Words,
@@ -94,87 +82,70 @@ impl about::Guest for IntelMpi {
     }
 }
 
-impl launcher::Guest for IntelMpi {
+impl exported::Guest for IntelMpi {
     fn render(job: Job) -> Result<Plan, Failure> {
-        let settings = Settings::parse(SETTINGS, &job.settings)?;
-        let driver = groups::driver(&job)?;
-
-        let mut edits = environment(&job, driver, settings);
-        if job.renders_command {
-            let command = Change::LaunchCommand(command(&job, driver, settings)?);
-            edits.push(Edit { group: Some(driver.name.clone()), change: command });
-        }
-        let files = vec![hostfile::file(hosts(&job)), script(&job, &[], settings)];
-        Ok(Plan { edits, files, notes: notes(&job) })
+        launcher::render::<Self>(&job)
     }
 
     fn follow(job: Job, members: Vec<Member>) -> Result<Vec<File>, Failure> {
-        let settings = Settings::parse(SETTINGS, &job.settings)?;
-        Ok(vec![script(&job, &members, settings)])
+        launcher::follow::<Self>(&job, &members)
     }
 }
 
-/// First what the MPI Operator sets, in its order and by force, as its value wins there. Then what gives way to the
-/// user's.
-fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
-    let interface = settings.text(INTERFACE);
-    // On the node's network the interface is called whatever the node calls it.
-    let names_interface = !interface.is_empty() && !driver.host_network;
-    let hosts = groups::rank_hosts(job).count();
-    // The number of an elastic job changes, its launcher's environment cannot.
-    let is_flat = !job.elastic && hosts > TREE_WIDTH && hosts as u64 <= settings.number(FLAT_HOSTS);
-    Env::of(&driver.name)
-        .force("I_MPI_HYDRA_HOST_FILE", hostfile::path(job))
-        .force("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", groups::ssh_args(job, settings.text(SSH_ARGS)))
-        .force("I_MPI_PERHOST", groups::default_slots(job).to_string())
-        // A SLURM_* variable that leaks in would choose another one.
-        .fallback("I_MPI_HYDRA_BOOTSTRAP", "ssh")
-        .when(names_interface, |env| env.fallback("I_MPI_HYDRA_IFACE", interface))
-        .when(is_flat, |env| env.fallback("I_MPI_HYDRA_BRANCH_COUNT", "0"))
-        .into_edits()
-}
+impl Launcher for IntelMpi {
+    const SETTINGS: &'static [Declared] = SETTINGS;
 
-/// `host:N`. The launcher's own line goes by its short name: by the long one it does not know itself and opens ssh to
-/// itself, where no daemon listens.
-fn hosts(job: &Job) -> String {
-    let mut text = String::new();
-    for group in job.groups.iter().filter(|group| group.driver && group.runs_ranks) {
-        for host in &group.hosts {
-            hostfile::push(&mut text, &host.short_name, host.slots, Dialect::Colon);
+    /// First what the MPI Operator sets, in its order and by force, as its value wins there. Then what gives way to the
+    /// user's.
+    fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
+        let interface = settings.text(INTERFACE);
+        // On the node's network the interface is called whatever the node calls it.
+        let names_interface = !interface.is_empty() && !driver.host_network;
+        let hosts = groups::rank_hosts(job).count();
+        // The number of an elastic job changes, its launcher's environment cannot.
+        let is_flat = !job.elastic && hosts > TREE_WIDTH && hosts as u64 <= settings.number(FLAT_HOSTS);
+        Env::of(&driver.name)
+            .force("I_MPI_HYDRA_HOST_FILE", hostfile::path(job))
+            .force("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", groups::ssh_args(job, settings.text(SSH_ARGS)))
+            .force("I_MPI_PERHOST", groups::default_slots(job).to_string())
+            // A SLURM_* variable that leaks in would choose another one.
+            .fallback("I_MPI_HYDRA_BOOTSTRAP", "ssh")
+            .when(names_interface, |env| env.fallback("I_MPI_HYDRA_IFACE", interface))
+            .when(is_flat, |env| env.fallback("I_MPI_HYDRA_BRANCH_COUNT", "0"))
+            .into_edits()
+    }
+
+    /// `host:N`. The launcher's own line goes by its short name: by the long one it does not know itself and opens ssh to
+    /// itself, where no daemon listens.
+    fn hosts(job: &Job) -> String {
+        let mut text = String::new();
+        for group in job.groups.iter().filter(|group| group.driver && group.runs_ranks) {
+            for host in &group.hosts {
+                hostfile::push(&mut text, &host.short_name, host.slots, Dialect::Colon);
+            }
         }
+        let others = job.groups.iter().filter(|group| !group.driver && group.runs_ranks);
+        text.push_str(&hostfile::write(others.flat_map(|group| group.hosts.iter()), Dialect::Colon));
+        text
     }
-    let others = job.groups.iter().filter(|group| !group.driver && group.runs_ranks);
-    text.push_str(&hostfile::write(others.flat_map(|group| group.hosts.iter()), Dialect::Colon));
-    text
-}
 
-/// `mpiexec.hydra -machinefile FILE [-n TOTAL] [more] PROGRAM…`.
-fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>, Failure> {
-    let program = groups::program(driver)?;
-    let mut words = vec!["mpiexec.hydra".to_owned(), "-machinefile".to_owned(), hostfile::path(job)];
-    // The number of an elastic job changes, its launcher's command cannot.
-    if !job.elastic {
-        words.extend(["-n".to_owned(), groups::total_slots(job).to_string()]);
+    /// `mpiexec.hydra -machinefile FILE [-n TOTAL] [more]`.
+    fn command(job: &Job, _: &Group, settings: Settings) -> Vec<String> {
+        let mut words = vec!["mpiexec.hydra".to_owned(), "-machinefile".to_owned(), hostfile::path(job)];
+        words.extend(launcher::count(job));
+        words.extend(settings.words(MPIEXEC_ARGS));
+        words
     }
-    words.extend(settings.words(MPIEXEC_ARGS));
-    words.extend_from_slice(program);
-    Ok(words)
-}
 
-fn notes(job: &Job) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if groups::rank_hosts(job).next().is_none() {
-        notes.push(plan::warning("no host executes ranks: mpiexec.hydra crashes on the empty hostfile"));
+    fn notes(job: &Job) -> Vec<Note> {
+        let mut notes = Vec::new();
+        notes.extend(launcher::without_hosts(job, "mpiexec.hydra crashes on the empty hostfile"));
+        if groups::has_uneven_slots(job) && !job.renders_command {
+            let path = hostfile::path(job);
+            notes.push(plan::warning(format!(
+                "hosts have different slots, which Intel MPI follows only with mpirun -machinefile {path}"
+            )));
+        }
+        notes
     }
-    if groups::has_uneven_slots(job) && !job.renders_command {
-        let path = hostfile::path(job);
-        notes.push(plan::warning(format!(
-            "hosts have different slots, which Intel MPI follows only with mpirun -machinefile {path}"
-        )));
-    }
-    notes
-}
-
-fn script(job: &Job, members: &[Member], settings: Settings) -> File {
-    discover::file(job, members, settings.flag(DISCOVER_SLOTS))
 }

@@ -6,6 +6,7 @@
 //! | Module | For |
 //! |---|---|
 //! | [`groups`] | who starts the run, who executes ranks, how many |
+//! | [`launcher`] | a whole launcher plugin but for what its implementation does in its own way |
 //! | [`hostfile`] | host lists in the dialects of the launchers |
 //! | [`discover`] | `discover_hosts.sh` |
 //! | [`env`] | variables, the user's value first or ours |
@@ -34,6 +35,7 @@ pub mod discover;
 pub mod env;
 pub mod groups;
 pub mod hostfile;
+pub mod launcher;
 pub mod plan;
 #[cfg(target_arch = "wasm32")]
 pub mod runtime;

@@ -9,38 +9,25 @@ extern crate alloc;
 
 mod bindings;
 
-use alloc::{
-    borrow::ToOwned,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 
-use bindings::exports::coxswain::plugin::{about, launcher};
+use bindings::exports::coxswain::plugin::{about, launcher as exported};
 use coxswain_plugin_kit::{
-    discover,
     env::Env,
     groups,
     hostfile::{self, Dialect},
-    plan,
+    launcher::{self, Launcher, SSH_ARGS},
     settings::{self, Declared, Kind, Settings},
-    types::{Change, Edit, Failure, File, Group, Job, Member, Plan, Setting, Violation},
+    types::{Edit, Failure, File, Group, Job, Member, Note, Plan, Setting, Violation},
 };
 
 coxswain_plugin_kit::without_std!();
 
-const SSH_ARGS: &str = "ssh-args";
 const INTERFACE: &str = "interface";
-const DISCOVER_SLOTS: &str = "discover-hosts-slots";
 const MPIEXEC_ARGS: &str = "mpiexec-args";
 
 const SETTINGS: &[Declared] = &[
-    Declared {
-        key: SSH_ARGS,
-        kind: Kind::Text,
-        default: "-o ConnectionAttempts=10",
-        summary: "words for every ssh, separated by blanks; Hydra knows no quotes",
-    },
+    launcher::ssh_args("words for every ssh, separated by blanks; Hydra knows no quotes"),
     Declared {
         key: INTERFACE,
         kind: Kind::Text,
@@ -48,12 +35,7 @@ const SETTINGS: &[Declared] = &[
         summary: "interface of the launcher that workers call back to, unless it is on the node's network; empty: they \
                   call its host name, which DNS may not know yet",
     },
-    Declared {
-        key: DISCOVER_SLOTS,
-        kind: Kind::Flag,
-        default: "false",
-        summary: "discover_hosts.sh prints host:slots, as Horovod reads it, in place of host",
-    },
+    launcher::discover_slots(),
     Declared {
         key: MPIEXEC_ARGS,
         kind: Kind::Words,
@@ -83,60 +65,49 @@ impl about::Guest for Mpich {
     }
 }
 
-impl launcher::Guest for Mpich {
+impl exported::Guest for Mpich {
     fn render(job: Job) -> Result<Plan, Failure> {
-        let settings = Settings::parse(SETTINGS, &job.settings)?;
-        let driver = groups::driver(&job)?;
-
-        let mut edits = environment(&job, driver, settings);
-        if job.renders_command {
-            let command = Change::LaunchCommand(command(&job, driver, settings)?);
-            edits.push(Edit { group: Some(driver.name.clone()), change: command });
-        }
-        let hosts = hostfile::write(groups::rank_hosts(&job), Dialect::Colon);
-        let mut notes = Vec::new();
-        if hosts.is_empty() {
-            notes.push(plan::warning("no host executes ranks: mpiexec runs everything in the launcher"));
-        }
-        Ok(Plan { edits, files: vec![hostfile::file(hosts), script(&job, &[], settings)], notes })
+        launcher::render::<Self>(&job)
     }
 
     fn follow(job: Job, members: Vec<Member>) -> Result<Vec<File>, Failure> {
-        let settings = Settings::parse(SETTINGS, &job.settings)?;
-        Ok(vec![script(&job, &members, settings)])
+        launcher::follow::<Self>(&job, &members)
     }
 }
 
-/// First what the MPI Operator sets, in its order and by force, as its value wins there. Then what gives way to the
-/// user's.
-fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
-    let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
-    let interface = settings.text(INTERFACE);
-    // On the node's network the interface is called whatever the node calls it.
-    let names_interface = !interface.is_empty() && !driver.host_network;
-    Env::of(&driver.name)
-        .force("HYDRA_HOST_FILE", hostfile::path(job))
-        .force("HYDRA_LAUNCH_EXTRA_ARGS", ssh_args.as_str())
-        .fallback("HYDRA_LAUNCHER_EXTRA_ARGS", ssh_args)
-        // A SLURM_* variable that leaks in would choose another one.
-        .fallback("HYDRA_LAUNCHER", "ssh")
-        .when(names_interface, |env| env.fallback("HYDRA_IFACE", interface))
-        .into_edits()
-}
+impl Launcher for Mpich {
+    const SETTINGS: &'static [Declared] = SETTINGS;
 
-/// `mpiexec.hydra -f FILE [-n TOTAL] [more] PROGRAM…`.
-fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>, Failure> {
-    let program = groups::program(driver)?;
-    let mut words = vec!["mpiexec.hydra".to_owned(), "-f".to_owned(), hostfile::path(job)];
-    // The number of an elastic job changes, its launcher's command cannot. Without -n, mpiexec fills the hostfile.
-    if !job.elastic {
-        words.extend(["-n".to_owned(), groups::total_slots(job).to_string()]);
+    /// First what the MPI Operator sets, in its order and by force, as its value wins there. Then what gives way to the
+    /// user's.
+    fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
+        let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
+        let interface = settings.text(INTERFACE);
+        // On the node's network the interface is called whatever the node calls it.
+        let names_interface = !interface.is_empty() && !driver.host_network;
+        Env::of(&driver.name)
+            .force("HYDRA_HOST_FILE", hostfile::path(job))
+            .force("HYDRA_LAUNCH_EXTRA_ARGS", ssh_args.as_str())
+            .fallback("HYDRA_LAUNCHER_EXTRA_ARGS", ssh_args)
+            // A SLURM_* variable that leaks in would choose another one.
+            .fallback("HYDRA_LAUNCHER", "ssh")
+            .when(names_interface, |env| env.fallback("HYDRA_IFACE", interface))
+            .into_edits()
     }
-    words.extend(settings.words(MPIEXEC_ARGS));
-    words.extend_from_slice(program);
-    Ok(words)
-}
 
-fn script(job: &Job, members: &[Member], settings: Settings) -> File {
-    discover::file(job, members, settings.flag(DISCOVER_SLOTS))
+    fn hosts(job: &Job) -> String {
+        hostfile::write(groups::rank_hosts(job), Dialect::Colon)
+    }
+
+    /// `mpiexec.hydra -f FILE [-n TOTAL] [more]`.
+    fn command(job: &Job, _: &Group, settings: Settings) -> Vec<String> {
+        let mut words = vec!["mpiexec.hydra".to_owned(), "-f".to_owned(), hostfile::path(job)];
+        words.extend(launcher::count(job));
+        words.extend(settings.words(MPIEXEC_ARGS));
+        words
+    }
+
+    fn notes(job: &Job) -> Vec<Note> {
+        launcher::without_hosts(job, "mpiexec runs everything in the launcher").into_iter().collect()
+    }
 }

@@ -17,42 +17,30 @@ use alloc::{
     vec::Vec,
 };
 
-use bindings::exports::coxswain::plugin::{about, launcher};
+use bindings::exports::coxswain::plugin::{about, launcher as exported};
 use coxswain_plugin_kit::{
-    discover,
     env::Env,
-    groups, hostfile, plan,
+    groups, hostfile,
+    launcher::{self, Launcher, SSH_ARGS},
     settings::{self, Declared, Kind, Settings},
-    types::{Change, Edit, Failure, File, Group, Job, Member, Plan, Setting, Violation},
+    types::{Edit, Failure, File, Group, Job, Member, Note, Plan, Setting, Violation},
 };
 
 coxswain_plugin_kit::without_std!();
 
-const SSH_ARGS: &str = "ssh-args";
 const TREE_SPAWN: &str = "tree-spawn";
-const DISCOVER_SLOTS: &str = "discover-hosts-slots";
 const FORWARD_ENV: &str = "forward-env";
 const MPIRUN_ARGS: &str = "mpirun-args";
 
 const SETTINGS: &[Declared] = &[
-    Declared {
-        key: SSH_ARGS,
-        kind: Kind::Text,
-        default: "-o ConnectionAttempts=10",
-        summary: "words for every ssh, separated by blanks",
-    },
+    launcher::ssh_args("words for every ssh, separated by blanks"),
     Declared {
         key: TREE_SPAWN,
         kind: Kind::Flag,
         default: "true",
         summary: "beyond 64 hosts workers start workers, which needs keys on them; false: the launcher starts all",
     },
-    Declared {
-        key: DISCOVER_SLOTS,
-        kind: Kind::Flag,
-        default: "false",
-        summary: "discover_hosts.sh prints host:slots, as Horovod reads it, in place of host",
-    },
+    launcher::discover_slots(),
     Declared {
         key: FORWARD_ENV,
         kind: Kind::Words,
@@ -89,81 +77,68 @@ impl about::Guest for OpenMpi {
     }
 }
 
-impl launcher::Guest for OpenMpi {
+impl exported::Guest for OpenMpi {
     fn render(job: Job) -> Result<Plan, Failure> {
-        let settings = Settings::parse(SETTINGS, &job.settings)?;
-        let driver = groups::driver(&job)?;
-
-        let mut edits = environment(&job, driver, settings);
-        if cfg!(feature = "marker") {
-            edits.extend(Env::of_everyone().force("OMPI_MCA_coxswain_marker", "1").into_edits());
-        }
-        if job.renders_command {
-            let command = Change::LaunchCommand(command(&job, driver, settings)?);
-            edits.push(Edit { group: Some(driver.name.clone()), change: command });
-        }
-        let hosts = hostfile::write(groups::rank_hosts(&job), hostfile::Dialect::Slots);
-        let mut notes = Vec::new();
-        if hosts.is_empty() {
-            notes.push(plan::warning("no host executes ranks: mpirun will refuse the empty hostfile"));
-        }
-        Ok(Plan { edits, files: vec![hostfile::file(hosts), script(&job, &[], settings)], notes })
+        launcher::render::<Self>(&job)
     }
 
     fn follow(job: Job, members: Vec<Member>) -> Result<Vec<File>, Failure> {
-        let settings = Settings::parse(SETTINGS, &job.settings)?;
-        Ok(vec![script(&job, &members, settings)])
+        launcher::follow::<Self>(&job, &members)
     }
 }
 
-/// First what the MPI Operator sets, in its order and by force, as its value wins there. Then the names of Open MPI 5,
-/// which give way to the user's.
-fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
-    let path = hostfile::path(job);
-    let slots = groups::default_slots(job).to_string();
-    let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
-    let forwarded = settings.words(FORWARD_ENV);
-    Env::of(&driver.name)
-        .force("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
-        .force("OMPI_MCA_orte_default_hostfile", path.as_str())
-        .force("OMPI_MCA_plm_rsh_args", ssh_args.as_str())
-        .force("OMPI_MCA_orte_set_default_slots", slots.as_str())
-        .fallback("PRTE_MCA_prte_default_hostfile", path)
-        // The opposite of ORTE's value, and right: with true, PRRTE takes the launcher's own line for a remote host and
-        // opens ssh to itself. It keeps the names of others as written either way.
-        .fallback("PRTE_MCA_prte_keep_fqdn_hostnames", "false")
-        .fallback("PRTE_MCA_plm_ssh_args", ssh_args)
-        .fallback("PRTE_MCA_prte_set_default_slots", slots)
-        .when(!settings.flag(TREE_SPAWN), |env| {
-            env.fallback("OMPI_MCA_plm_rsh_no_tree_spawn", "1")
-                .fallback("PRTE_MCA_plm_ssh_no_tree_spawn", "1")
-        })
-        // One name for both: Open MPI 5 reads it, too. mpirun refuses -x beside it.
-        .when(!job.renders_command && !forwarded.is_empty(), |env| {
-            env.fallback("OMPI_MCA_mca_base_env_list", forwarded.join(";"))
-        })
-        .into_edits()
-}
+impl Launcher for OpenMpi {
+    const SETTINGS: &'static [Declared] = SETTINGS;
 
-/// `mpirun [-n TOTAL] --hostfile FILE [--allow-run-as-root] [-x VARIABLE]… [more] PROGRAM…`.
-fn command(job: &Job, driver: &Group, settings: Settings) -> Result<Vec<String>, Failure> {
-    let program = groups::program(driver)?;
-    let mut words = vec!["mpirun".to_owned()];
-    // The number of an elastic job changes, its launcher's command cannot. Without -n, mpirun fills the hostfile.
-    if !job.elastic {
-        words.extend(["-n".to_owned(), groups::total_slots(job).to_string()]);
+    /// First what the MPI Operator sets, in its order and by force, as its value wins there. Then the names of Open MPI 5,
+    /// which give way to the user's.
+    fn environment(job: &Job, driver: &Group, settings: Settings) -> Vec<Edit> {
+        let path = hostfile::path(job);
+        let slots = groups::default_slots(job).to_string();
+        let ssh_args = groups::ssh_args(job, settings.text(SSH_ARGS));
+        let forwarded = settings.words(FORWARD_ENV);
+        Env::of(&driver.name)
+            .force("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
+            .force("OMPI_MCA_orte_default_hostfile", path.as_str())
+            .force("OMPI_MCA_plm_rsh_args", ssh_args.as_str())
+            .force("OMPI_MCA_orte_set_default_slots", slots.as_str())
+            .fallback("PRTE_MCA_prte_default_hostfile", path)
+            // The opposite of ORTE's value, and right: with true, PRRTE takes the launcher's own line for a remote host and
+            // opens ssh to itself. It keeps the names of others as written either way.
+            .fallback("PRTE_MCA_prte_keep_fqdn_hostnames", "false")
+            .fallback("PRTE_MCA_plm_ssh_args", ssh_args)
+            .fallback("PRTE_MCA_prte_set_default_slots", slots)
+            .when(!settings.flag(TREE_SPAWN), |env| {
+                env.fallback("OMPI_MCA_plm_rsh_no_tree_spawn", "1")
+                    .fallback("PRTE_MCA_plm_ssh_no_tree_spawn", "1")
+            })
+            // One name for both: Open MPI 5 reads it, too. mpirun refuses -x beside it.
+            .when(!job.renders_command && !forwarded.is_empty(), |env| {
+                env.fallback("OMPI_MCA_mca_base_env_list", forwarded.join(";"))
+            })
+            .into_edits()
     }
-    words.extend(["--hostfile".to_owned(), hostfile::path(job)]);
-    // mpirun refuses root unless told. The pod's security context is where root is forbidden.
-    if matches!(driver.run_as_user, None | Some(0)) {
-        words.push("--allow-run-as-root".to_owned());
-    }
-    words.extend(settings.words(FORWARD_ENV).into_iter().flat_map(|variable| ["-x".to_owned(), variable]));
-    words.extend(settings.words(MPIRUN_ARGS));
-    words.extend_from_slice(program);
-    Ok(words)
-}
 
-fn script(job: &Job, members: &[Member], settings: Settings) -> File {
-    discover::file(job, members, settings.flag(DISCOVER_SLOTS))
+    fn hosts(job: &Job) -> String {
+        hostfile::write(groups::rank_hosts(job), hostfile::Dialect::Slots)
+    }
+
+    /// `mpirun [-n TOTAL] --hostfile FILE [--allow-run-as-root] [-x VARIABLE]… [more]`.
+    fn command(job: &Job, driver: &Group, settings: Settings) -> Vec<String> {
+        let mut words = vec!["mpirun".to_owned()];
+        words.extend(launcher::count(job));
+        words.extend(["--hostfile".to_owned(), hostfile::path(job)]);
+        // mpirun refuses root unless told. The pod's security context is where root is forbidden.
+        if matches!(driver.run_as_user, None | Some(0)) {
+            words.push("--allow-run-as-root".to_owned());
+        }
+        words
+            .extend(settings.words(FORWARD_ENV).into_iter().flat_map(|variable| ["-x".to_owned(), variable]));
+        words.extend(settings.words(MPIRUN_ARGS));
+        words
+    }
+
+    fn notes(job: &Job) -> Vec<Note> {
+        launcher::without_hosts(job, "mpirun will refuse the empty hostfile").into_iter().collect()
+    }
 }
