@@ -164,7 +164,8 @@ func TestTheProductionOverlayHasAStandbyAndSchemasForItsServiceAccount(t *testin
 }
 
 func TestAlertsNameOnlyMetricsThatTheOperatorHas(t *testing.T) {
-	source := read(t, filepath.Join(root, "host", "operator", "src", "metrics.rs"))
+	source := read(t, filepath.Join(root, "host", "operator", "src", "metrics.rs")) +
+		read(t, filepath.Join(root, "host", "operator", "src", "plugins", "measured.rs"))
 	metric := regexp.MustCompile(`\b(?:mpi_operator|coxswain)_[a-z_]+`)
 	names := metric.FindAllString(read(t, filepath.Join(root, "deploy", "components", "monitoring", "alerts.yaml")), -1)
 	if len(names) == 0 {
@@ -177,7 +178,9 @@ func TestAlertsNameOnlyMetricsThatTheOperatorHas(t *testing.T) {
 	}
 }
 
-func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
+// withComponent builds an overlay as a user does who adds a component to it.
+func withComponent(t *testing.T, overlay, component string) []object {
+	t.Helper()
 	folder := t.TempDir()
 	near := func(parts ...string) string {
 		path, err := filepath.Rel(folder, filepath.Join(append([]string{root, "deploy"}, parts...)...))
@@ -187,12 +190,37 @@ func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
 		return path
 	}
 	text := encoded(t, object{
-		"kind": "Kustomization", "resources": []any{near("overlays", "kubeflow")}, "components": []any{near("components", "monitoring")},
+		"kind": "Kustomization", "resources": []any{near("overlays", overlay)}, "components": []any{near("components", component)},
 	})
 	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	built := documents(t, kubectl(t, nil, "kustomize", folder))
+	return documents(t, kubectl(t, nil, "kustomize", folder))
+}
+
+func TestSignedPluginsReadTheirKeysFromASecret(t *testing.T) {
+	pod := at(only(t, withComponent(t, "standalone", "signed-plugins"), "Deployment", "mpi-operator"), "spec", "template", "spec")
+	args := fmt.Sprint(at(pod, "containers", 0, "args"))
+	for _, flag := range []string{"--lock-namespace", "--plugin-signatures=require", "--plugin-keys=/plugin-keys/keys.pem"} {
+		if !strings.Contains(args, flag) {
+			t.Errorf("%s is missing in %s", flag, args)
+		}
+	}
+	if secret := at(pod, "volumes", 0, "secret", "secretName"); secret != "coxswain-plugin-keys" {
+		t.Errorf("the keys come from %v", secret)
+	}
+}
+
+func TestNoRoleForUsersWritesConfigMaps(t *testing.T) {
+	for _, name := range []string{"kubeflow-mpijobs-admin", "kubeflow-mpijobs-edit", "kubeflow-mpijobs-view"} {
+		if rules := fmt.Sprint(at(only(t, overlay(t, "standalone"), "ClusterRole", name), "rules")); strings.Contains(rules, "configmaps") {
+			t.Errorf("%s may touch ConfigMaps, and so bring plugins: %s", name, rules)
+		}
+	}
+}
+
+func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
+	built := withComponent(t, "kubeflow", "monitoring")
 	for _, kind := range []string{"PodMonitor", "PrometheusRule"} {
 		if namespace := at(only(t, built, kind, "mpi-operator"), "metadata", "namespace"); namespace != "kubeflow" {
 			t.Errorf("%s is in %v", kind, namespace)
