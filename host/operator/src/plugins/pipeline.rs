@@ -253,9 +253,7 @@ impl Plugins {
         };
         let name = &wish.candidate.name;
         let outcome = self.outcomes.lock().await.get(name).cloned().unwrap_or_default();
-        let is_meant = |served: &&Served| served.digest == rollback.to;
-        let served = outcome.active.iter().chain(&outcome.earlier).find(is_meant);
-        let settings = served.map(|served| served.settings.clone()).unwrap_or_default();
+        let settings = settings_before(&outcome, &wish.candidate, &rollback.to);
         let copy = match &self.store {
             Some(store) => {
                 store.copy(&rollback.to).await.map_err(|error| Refusal::of_wish(format!("{error:#}")))?
@@ -282,6 +280,16 @@ impl Plugins {
         self.switch(active).await?;
         Ok(Verdict::RolledBack(digest))
     }
+}
+
+/// The settings with which `to` served last, other than as the candidate asks for it: a wish may differ from what served
+/// before by its settings alone.
+fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
+    let is_asked_for =
+        |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
+    let mut served = outcome.active.iter().chain(&outcome.earlier);
+    let found = served.find(|served| served.digest == *to && !is_asked_for(served));
+    found.map(|served| served.settings.clone()).unwrap_or_default()
 }
 
 /// The chain of a pin with the candidate in it, with the settings that the job would have been pinned to.

@@ -267,3 +267,22 @@ async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_
         "{broken:?}"
     );
 }
+
+#[test]
+fn a_rollback_of_settings_alone_goes_to_those_before() {
+    let served = |settings: &[(&str, &str)]| {
+        let Candidate { digest, settings, .. } = wish("x", b"1".to_vec(), settings).candidate;
+        Served { digest, settings }
+    };
+    let mut outcome = Outcome::default();
+    outcome.serve(Some(served(&[("a", "1")])));
+    outcome.serve(Some(served(&[("a", "2")])));
+    let asked = wish("x", b"1".to_vec(), &[("a", "2")]).candidate;
+
+    let back = settings_before(&outcome, &asked, &asked.digest);
+    outcome.serve(Some(served(&[("a", "1")])));
+    let again = settings_before(&outcome, &asked, &asked.digest);
+
+    assert_eq!(back.get("a").map(String::as_str), Some("1"));
+    assert_eq!(again, back, "looked at again after it was rolled back");
+}
