@@ -7,7 +7,7 @@ use coxswain_model::{
     view::{JobView, Member, Setting},
 };
 
-use crate::{fault::Fault, load::Plugin};
+use crate::{convert::Input, fault::Fault, load::Plugin};
 
 /// A plugin with the settings that the host merged for it.
 #[derive(Clone, Debug)]
@@ -47,12 +47,17 @@ impl Chain {
     ///
     /// The launcher refuses or breaks, or a tuner finds a mistake.
     pub fn render(&self, job: &JobView) -> Result<Plan, ChainFault> {
+        self.render_input(&mut Input::of(job))
+    }
+
+    fn render_input(&self, input: &mut Input<'_>) -> Result<Plan, ChainFault> {
+        let job = input.view();
         self.launcher.served(job)?;
         let launcher = &self.launcher;
         let mut plan =
-            launcher.plugin.render_with(job, &launcher.settings).map_err(|fault| launcher.blame(fault))?;
+            launcher.plugin.render_with(input, &launcher.settings).map_err(|fault| launcher.blame(fault))?;
         for tuner in self.tuners.iter().filter(|tuner| tuner.tunes(job)) {
-            match tuner.plugin.tune_with(job, &tuner.settings, &plan) {
+            match tuner.plugin.tune_with(input, &tuner.settings, &plan) {
                 Ok(own) => {
                     plan.edits.extend(own.edits);
                     plan.files.extend(own.files);
@@ -75,8 +80,9 @@ impl Chain {
     ///
     /// As [`Self::render`].
     pub fn plan(&self, job: &JobView, members: &[Member]) -> Result<Plan, ChainFault> {
-        let mut plan = self.render(job)?;
-        let followed = self.follow(job, members)?;
+        let mut input = Input::of(job);
+        let mut plan = self.render_input(&mut input)?;
+        let followed = self.follow_input(&mut input, members)?;
         let is_followed =
             |file: &File| file.place == Place::Job && followed.iter().any(|newer| newer.name == file.name);
         plan.files.retain(|file| !is_followed(file));
@@ -90,9 +96,13 @@ impl Chain {
     ///
     /// The launcher refuses or breaks.
     pub fn follow(&self, job: &JobView, members: &[Member]) -> Result<Vec<File>, ChainFault> {
-        self.launcher.served(job)?;
+        self.follow_input(&mut Input::of(job), members)
+    }
+
+    fn follow_input(&self, input: &mut Input<'_>, members: &[Member]) -> Result<Vec<File>, ChainFault> {
+        self.launcher.served(input.view())?;
         let launcher = &self.launcher;
-        launcher.plugin.follow_with(job, &launcher.settings, members).map_err(|fault| launcher.blame(fault))
+        launcher.plugin.follow_with(input, &launcher.settings, members).map_err(|fault| launcher.blame(fault))
     }
 }
 

@@ -6,5 +6,5 @@
 mod input;
 mod output;
 
-pub use input::{job, members, settings, so_far};
+pub use input::{Input, members, settings, so_far};
 pub use output::{descriptor, files, plan, violations};

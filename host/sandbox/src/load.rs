@@ -20,7 +20,8 @@ use wasmtime::{
 use crate::{
     bindings::v0_1::{DescribesPre, launches::LaunchesPre, tunes::TunesPre},
     call::{Caller, Function, Limits, Observer},
-    convert, engine,
+    convert::{self, Input},
+    engine,
     fault::{Break, Fault, Refused},
     inspect,
 };
@@ -194,7 +195,7 @@ impl Plugin {
     ///
     /// The plugin refuses the job, or breaks.
     pub fn render(&self, job: &JobView) -> Result<Plan, Fault> {
-        self.render_with(job, &job.settings)
+        self.render_with(&mut Input::of(job), &job.settings)
     }
 
     /// The files that follow `members`.
@@ -203,7 +204,7 @@ impl Plugin {
     ///
     /// As [`Self::render`].
     pub fn follow(&self, job: &JobView, members: &[Member]) -> Result<Vec<File>, Fault> {
-        self.follow_with(job, &job.settings, members)
+        self.follow_with(&mut Input::of(job), &job.settings, members)
     }
 
     /// The plugin's own edits, files and notes on top of `so_far`.
@@ -212,50 +213,53 @@ impl Plugin {
     ///
     /// As [`Self::render`].
     pub fn tune(&self, job: &JobView, so_far: &Plan) -> Result<Plan, Fault> {
-        self.tune_with(job, &job.settings, so_far)
+        self.tune_with(&mut Input::of(job), &job.settings, so_far)
     }
 
-    pub(crate) fn render_with(&self, job: &JobView, settings: &[Setting]) -> Result<Plan, Fault> {
+    pub(crate) fn render_with(&self, job: &mut Input<'_>, settings: &[Setting]) -> Result<Plan, Fault> {
         let loaded = &*self.0;
         let launches = loaded.launches.as_ref().ok_or(Fault::Broken(Break::NotExported("launcher")))?;
-        let input = convert::job(job, settings, &loaded.descriptor);
+        let view = job.view();
+        let input = job.read_by(&loaded.descriptor, settings);
         let enter = |store: &mut Store<Limits>| {
-            launches.instantiate(&mut *store)?.coxswain_plugin_launcher().call_render(store, &input)
+            launches.instantiate(&mut *store)?.coxswain_plugin_launcher().call_render(store, input)
         };
-        settle(loaded.caller.run(Function::Render, hosts(job), enter, |raw| convert::plan(raw, self.name())))
+        settle(loaded.caller.run(Function::Render, hosts(view), enter, |raw| convert::plan(raw, self.name())))
     }
 
     pub(crate) fn follow_with(
         &self,
-        job: &JobView,
+        job: &mut Input<'_>,
         settings: &[Setting],
         members: &[Member],
     ) -> Result<Vec<File>, Fault> {
         let loaded = &*self.0;
         let launches = loaded.launches.as_ref().ok_or(Fault::Broken(Break::NotExported("launcher")))?;
-        let input = convert::job(job, settings, &loaded.descriptor);
-        let members = convert::members(job, members);
-        let size = hosts(job).saturating_add(members.len());
+        let view = job.view();
+        let input = job.read_by(&loaded.descriptor, settings);
+        let members = convert::members(view, members);
+        let size = hosts(view).saturating_add(members.len());
         let enter = |store: &mut Store<Limits>| {
-            launches.instantiate(&mut *store)?.coxswain_plugin_launcher().call_follow(store, &input, &members)
+            launches.instantiate(&mut *store)?.coxswain_plugin_launcher().call_follow(store, input, &members)
         };
         settle(loaded.caller.run(Function::Follow, size, enter, |raw| convert::files(raw, self.name())))
     }
 
     pub(crate) fn tune_with(
         &self,
-        job: &JobView,
+        job: &mut Input<'_>,
         settings: &[Setting],
         so_far: &Plan,
     ) -> Result<Plan, Fault> {
         let loaded = &*self.0;
         let tunes = loaded.tunes.as_ref().ok_or(Fault::Broken(Break::NotExported("tuner")))?;
-        let input = convert::job(job, settings, &loaded.descriptor);
+        let view = job.view();
+        let input = job.read_by(&loaded.descriptor, settings);
         let so_far = convert::so_far(so_far);
         let enter = |store: &mut Store<Limits>| {
-            tunes.instantiate(&mut *store)?.coxswain_plugin_tuner().call_tune(store, &input, &so_far)
+            tunes.instantiate(&mut *store)?.coxswain_plugin_tuner().call_tune(store, input, &so_far)
         };
-        settle(loaded.caller.run(Function::Tune, hosts(job), enter, |raw| convert::plan(raw, self.name())))
+        settle(loaded.caller.run(Function::Tune, hosts(view), enter, |raw| convert::plan(raw, self.name())))
     }
 }
 

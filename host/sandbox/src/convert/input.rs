@@ -7,27 +7,57 @@ use coxswain_model::{
 
 use crate::bindings::v0_1::coxswain::plugin::types as wit;
 
-/// A job with `settings`, and of variables and annotations only what `reader` declares to read.
-pub fn job(job: &JobView, settings: &[Setting], reader: &Descriptor) -> wit::Job {
-    wit::Job {
-        name: job.name.clone(),
-        namespace: job.namespace.clone(),
-        id: job.id.clone(),
-        flavor: job.flavor.clone(),
-        flavor_version: job.flavor_version.clone(),
-        groups: job.groups.iter().map(|view| group(view, reader)).collect(),
-        cluster_domain: job.cluster_domain.clone(),
-        files_dir: job.files_dir.clone(),
-        ssh: job.ssh.as_ref().map(|ssh| wit::Ssh {
-            mount_path: ssh.mount_path.clone(),
-            port: ssh.port,
-            known_hosts: ssh.known_hosts.clone(),
-        }),
-        elastic: job.elastic,
-        gated: job.gated,
-        renders_command: job.renders_command,
-        settings: self::settings(settings),
-        facts: self::settings(&job.facts),
+/// A job in the contract's types, made once for a whole chain: hosts are most of it, and the same for all plugins.
+pub struct Input<'a> {
+    view: &'a JobView,
+    job: wit::Job,
+}
+
+impl<'a> Input<'a> {
+    /// Without what differs between plugins.
+    pub fn of(view: &'a JobView) -> Self {
+        let job = wit::Job {
+            name: view.name.clone(),
+            namespace: view.namespace.clone(),
+            id: view.id.clone(),
+            flavor: view.flavor.clone(),
+            flavor_version: view.flavor_version.clone(),
+            groups: view.groups.iter().map(group).collect(),
+            cluster_domain: view.cluster_domain.clone(),
+            files_dir: view.files_dir.clone(),
+            ssh: view.ssh.as_ref().map(|ssh| wit::Ssh {
+                mount_path: ssh.mount_path.clone(),
+                port: ssh.port,
+                known_hosts: ssh.known_hosts.clone(),
+            }),
+            elastic: view.elastic,
+            gated: view.gated,
+            renders_command: view.renders_command,
+            settings: Vec::new(),
+            facts: settings(&view.facts),
+        };
+        Self { view, job }
+    }
+
+    /// The job as it was given.
+    pub fn view(&self) -> &'a JobView {
+        self.view
+    }
+
+    /// The job with `settings`, and of variables and annotations only what `reader` declares to read.
+    pub fn read_by(&mut self, reader: &Descriptor, settings: &[Setting]) -> &wit::Job {
+        self.job.settings = self::settings(settings);
+        for (group, view) in self.job.groups.iter_mut().zip(&self.view.groups) {
+            let env = view.container.env.iter().filter(|(name, _)| is_read(name, &reader.reads_env));
+            group.container.env =
+                env.map(|(name, value)| wit::EnvSeen { name: name.clone(), value: value.clone() }).collect();
+            let annotations = view.annotations.iter();
+            group.annotations = annotations
+                .filter(|annotation| is_read(&annotation.key, &reader.reads_annotations))
+                .map(setting)
+                .collect();
+        }
+        &self.job
     }
 }
 
@@ -120,7 +150,8 @@ fn pod_field(field: PodField) -> wit::PodField {
     }
 }
 
-fn group(group: &GroupView, reader: &Descriptor) -> wit::Group {
+/// Without variables and annotations.
+fn group(group: &GroupView) -> wit::Group {
     wit::Group {
         name: group.name.clone(),
         driver: group.driver,
@@ -128,7 +159,7 @@ fn group(group: &GroupView, reader: &Descriptor) -> wit::Group {
         hosts: group.hosts.iter().map(host).collect(),
         host_network: group.host_network,
         run_as_user: group.run_as_user,
-        container: container(&group.container, reader),
+        container: container(&group.container),
         claims: group
             .claims
             .iter()
@@ -138,27 +169,17 @@ fn group(group: &GroupView, reader: &Descriptor) -> wit::Group {
                 network_interface: claim.network_interface.clone(),
             })
             .collect(),
-        annotations: group
-            .annotations
-            .iter()
-            .filter(|annotation| is_read(&annotation.key, &reader.reads_annotations))
-            .map(setting)
-            .collect(),
+        annotations: Vec::new(),
         facts: settings(&group.facts),
     }
 }
 
-fn container(container: &ContainerView, reader: &Descriptor) -> wit::Container {
+fn container(container: &ContainerView) -> wit::Container {
     wit::Container {
         image: container.image.clone(),
         command: container.command.clone(),
         args: container.args.clone(),
-        env: container
-            .env
-            .iter()
-            .filter(|(name, _)| is_read(name, &reader.reads_env))
-            .map(|(name, value)| wit::EnvSeen { name: name.clone(), value: value.clone() })
-            .collect(),
+        env: Vec::new(),
         cpu_millis: container.cpu_millis,
         memory_bytes: container.memory_bytes,
         devices: container
