@@ -2,10 +2,9 @@
 //! again and again.
 
 use alloc::string::String;
-use core::fmt::Write;
 
 use crate::{
-    plan,
+    decimal, plan,
     types::{File, Job, Member, MemberState},
 };
 
@@ -39,8 +38,8 @@ pub fn script(job: &Job, members: &[Member], slots: bool) -> String {
         text.push_str("echo ");
         text.push_str(&host.name);
         if slots {
-            // Writing into a String cannot fail.
-            let _ = write!(text, ":{}", host.slots);
+            text.push(':');
+            decimal::push(&mut text, host.slots.into());
         }
         text.push('\n');
     }

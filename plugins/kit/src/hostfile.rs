@@ -2,10 +2,9 @@
 //! refuses trailing ones).
 
 use alloc::string::String;
-use core::fmt::Write;
 
 use crate::{
-    plan,
+    decimal, plan,
     types::{File, HostEntry, Job},
 };
 
@@ -48,12 +47,15 @@ pub fn write<'a>(hosts: impl Iterator<Item = &'a HostEntry>, dialect: Dialect) -
 /// Appends one line. Use it where a host goes by another name than [`HostEntry::name`].
 pub fn push(text: &mut String, name: &str, slots: u32, dialect: Dialect) {
     text.push_str(name);
-    // Writing into a String cannot fail.
-    let _ = match dialect {
-        Dialect::Slots => writeln!(text, " slots={slots}"),
-        Dialect::Colon => writeln!(text, ":{slots}"),
-        Dialect::Plain => writeln!(text),
-    };
+    match dialect {
+        Dialect::Slots => text.push_str(" slots="),
+        Dialect::Colon => text.push(':'),
+        Dialect::Plain => {}
+    }
+    if dialect != Dialect::Plain {
+        decimal::push(text, slots.into());
+    }
+    text.push('\n');
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! | [`env`] | variables, the user's value first or ours |
 //! | [`settings`] | declared settings: checks with words that help, and lookup |
 //! | [`shell`] | splitting and quoting words |
+//! | [`decimal`] | numbers as text |
 //! | [`plan`] | files, notes, violations |
 //! | `runtime` | what stands for the standard library in a component |
 //!
@@ -31,6 +32,7 @@
 extern crate alloc;
 
 mod bindings;
+pub mod decimal;
 pub mod discover;
 pub mod env;
 pub mod groups;

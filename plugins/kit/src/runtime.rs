@@ -27,6 +27,8 @@ const PAGE: usize = 64 << 10;
 pub struct Arena {
     /// First free byte; 0 before the first block.
     next: Cell<usize>,
+    /// End of the memory that there is; 0 before the first block.
+    end: Cell<usize>,
 }
 
 // SAFETY: components of this contract have one thread.
@@ -36,16 +38,25 @@ impl Arena {
     /// Nothing handed out yet. There may be one in a component.
     #[allow(clippy::new_without_default, reason = "made once, in a static")]
     pub const fn new() -> Self {
-        Self { next: Cell::new(0) }
+        Self { next: Cell::new(0), end: Cell::new(0) }
     }
 
     /// Makes everything up to `end` usable. False: the host grants no more memory.
     fn reach(&self, end: usize) -> bool {
+        let reached = end <= self.end.get() || self.grow(end);
+        if reached {
+            self.next.set(end);
+        }
+        reached
+    }
+
+    #[cold]
+    fn grow(&self, end: usize) -> bool {
         let have = wasm32::memory_size(0).saturating_mul(PAGE);
         let lacks = end.saturating_sub(have).div_ceil(PAGE);
         let grown = lacks == 0 || wasm32::memory_grow(0, lacks) != usize::MAX;
         if grown {
-            self.next.set(end);
+            self.end.set(wasm32::memory_size(0).saturating_mul(PAGE));
         }
         grown
     }

@@ -1,9 +1,9 @@
 //! Single values: what is wrong with one, and what a duration means.
 
-use alloc::{string::String, vec::Vec};
+use alloc::string::String;
 
 use super::Kind;
-use crate::shell;
+use crate::{decimal, shell};
 
 pub const TRUE: &str = "true";
 const FALSE: &str = "false";
@@ -20,7 +20,7 @@ pub fn complaint(kind: Kind, value: &str) -> Option<String> {
         Kind::Number(least, most) => match value.parse::<u64>() {
             Ok(number) if (least..=most).contains(&number) => None,
             _ => {
-                let (least, most) = (decimal(least), decimal(most));
+                let (least, most) = (decimal::of(least), decimal::of(most));
                 Some(
                     ["must be a whole number from ", &least, " to ", &most, ", not \"", value, "\""].concat(),
                 )
@@ -33,17 +33,6 @@ pub fn complaint(kind: Kind, value: &str) -> Option<String> {
         Kind::OneOf(choices) => (!choices.contains(&value))
             .then(|| ["must be one of ", &choices.join(", "), ", not \"", value, "\""].concat()),
     }
-}
-
-/// Digits without the formatting machinery, which would be a tenth of a plugin that needs it for nothing else.
-fn decimal(number: u64) -> String {
-    let mut digits: Vec<char> = Vec::new();
-    let mut rest = number;
-    while rest > 0 || digits.is_empty() {
-        digits.extend(u8::try_from(rest % 10).map(|digit| char::from(b'0' | digit)));
-        rest /= 10;
-    }
-    digits.into_iter().rev().collect()
 }
 
 /// Seconds of `90s`, `10m`, `1h30m`. Units in any order, each number a whole one; a bare `0` is fine.
