@@ -1,13 +1,16 @@
 //! Gang scheduling: the group, and what makes a pod its member.
 
+mod needs;
+
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
+use self::needs::Resources;
 use super::{Gang, overlay, owned, pod::Pod};
 use crate::{
     api::wire,
-    job::{LauncherCreation, Replica, ValidJob, at, quantity::Quantity},
+    job::{LauncherCreation, Replica, ValidJob, at},
     pin::Digest,
     step::Kind,
 };
@@ -105,30 +108,12 @@ fn min_resources(job: &ValidJob, priorities: &Priorities) -> Option<Value> {
     for role in roles {
         let count = role.replicas.min(left);
         left -= count;
-        add(&mut total, role, count);
+        let needs = needs::of(role.pod_spec());
+        needs::add(&mut total, &needs.into_iter().map(|(name, need)| (name, need.times(count))).collect());
     }
     let texts: BTreeMap<String, String> =
         total.into_iter().map(|(name, sum)| (name, sum.to_string())).collect();
     Some(json!(texts))
-}
-
-type Resources = BTreeMap<String, Quantity>;
-
-/// Requests of the role's containers, or limits where nothing is requested, `count` times. As in the MPI Operator,
-/// init containers do not count.
-fn add(total: &mut Resources, role: &Replica, count: u32) {
-    let containers = at(role.pod_spec(), "/containers").as_array();
-    for container in containers.into_iter().flatten() {
-        let mut needs = Resources::new();
-        for kind in ["/resources/limits", "/resources/requests"] {
-            let list = at(container, kind).as_object().into_iter().flatten();
-            needs.extend(list.filter_map(|(name, value)| Some((name.clone(), Quantity::read(value)?))));
-        }
-        for (name, need) in needs {
-            let sum = total.entry(name).or_default();
-            *sum = sum.plus(need.times(count));
-        }
-    }
 }
 
 #[cfg(test)]

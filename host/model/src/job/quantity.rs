@@ -67,6 +67,11 @@ impl Quantity {
         Self { nano: self.nano.saturating_add(other.nano), binary }
     }
 
+    /// The larger of the two.
+    pub fn max(self, other: Self) -> Self {
+        if self.nano >= other.nano { self } else { other }
+    }
+
     /// `count` of them.
     pub fn times(self, count: u32) -> Self {
         Self { nano: self.nano.saturating_mul(u128::from(count)), ..self }
