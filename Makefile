@@ -74,8 +74,8 @@ test-rust: plugins ## Unit, property, golden and plugin tests
 	@cargo test --workspace
 
 .PHONY: test-guide
-test-guide: tools ## Every command of docs/plugins.md that needs no cluster
-	@tests/guide/run docs/plugins.md
+test-guide: tools ## Every command of the guides to plugins that needs no cluster
+	@tests/guide/run docs/plugins.md docs/plugin-tools.md
 
 .PHONY: test-conformance
 test-conformance: plugins operator ## Real launchers of seven releases on what the plugins render

@@ -20,9 +20,9 @@ const CONTRACT: &str = include_str!("../../../../../wit/plugin.wit");
 pub struct Arguments {
     /// The plugin's name, a DNS label.
     name: String,
-    /// Where the folder NAME is made.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    dir: PathBuf,
+    /// Where the folder NAME is made; here unless given.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
     /// A tuner in place of a launcher.
     #[arg(long)]
     tuner: bool,
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
              plugins/kit with --kit",
         )?,
     };
-    let folder = arguments.dir.join(name);
+    let folder = arguments.dir.clone().unwrap_or_default().join(name);
     if folder.exists() {
         bail!("{} exists", folder.display());
     }
