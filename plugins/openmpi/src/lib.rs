@@ -79,7 +79,11 @@ impl about::Guest for OpenMpi {
 
 impl exported::Guest for OpenMpi {
     fn render(job: Job) -> Result<Plan, Failure> {
-        launcher::render::<Self>(&job)
+        let mut plan = launcher::render::<Self>(&job)?;
+        if cfg!(feature = "marker") {
+            plan.edits.extend(Env::of_everyone().force("OMPI_MCA_coxswain_marker", "1").into_edits());
+        }
+        Ok(plan)
     }
 
     fn follow(job: Job, members: Vec<Member>) -> Result<Vec<File>, Failure> {

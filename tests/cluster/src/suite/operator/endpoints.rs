@@ -1,9 +1,12 @@
 //! Health, readiness and metrics, by the ports that the manifests name.
 
+use std::time::{Duration, Instant};
+
 use crate::{
     Job, Operator, Space,
     objects::list,
     operator::{HEALTH, METRICS},
+    space::LIMIT,
 };
 use anyhow::Result;
 use kube::ResourceExt;
@@ -29,14 +32,24 @@ async fn metrics_count_jobs_under_the_names_of_the_mpi_operator() -> Result<()> 
     space.create(&Job::pi("pi")).await?;
     space.succeeds("pi").await?;
 
-    let after = operator.fetch(&pod, METRICS, "/metrics").await?;
+    // What is counted follows what is written, which is what this test waited for.
+    let deadline = Instant::now() + LIMIT;
+    let after = loop {
+        let after = operator.fetch(&pod, METRICS, "/metrics").await?;
+        if rose(&before, &after, "mpi_operator_jobs_successful_total") || Instant::now() > deadline {
+            break after;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
     assert_eq!(value(&after, "mpi_operator_is_leader"), Some(1.0));
     for counter in ["mpi_operator_jobs_created_total", "mpi_operator_jobs_successful_total"] {
-        let counted =
-            value(&after, counter).zip(value(&before, counter)).map(|(after, before)| after - before);
-        assert!(counted.is_some_and(|count| count >= 1.0), "{counter} rose by {counted:?}");
+        assert!(rose(&before, &after, counter), "{counter} did not rise");
     }
     space.remove().await
+}
+
+fn rose(before: &str, after: &str, counter: &str) -> bool {
+    value(before, counter).zip(value(after, counter)).is_some_and(|(before, after)| after >= before + 1.0)
 }
 
 /// The first sample of that name.
