@@ -52,6 +52,44 @@ fn rose(before: &str, after: &str, counter: &str) -> bool {
     value(before, counter).zip(value(after, counter)).is_some_and(|(before, after)| after >= before + 1.0)
 }
 
+/// By plugin and digest, as a dashboard reads them.
+#[tokio::test]
+async fn metrics_tell_what_plugins_serve_cost_and_are_pinned_to() -> Result<()> {
+    let operator = Operator::connect().await?;
+    let space = Space::new("plugin-metrics").await?;
+    let pod = operator.pod().await?.name_any();
+
+    space.create(&Job::open_ended("pi")).await?;
+    space.launcher_runs("pi").await?;
+    let running = operator.fetch(&pod, METRICS, "/metrics").await?;
+    space.finish("pi").await?;
+    space.succeeds("pi").await?;
+    let ended = operator.fetch(&pod, METRICS, "/metrics").await?;
+
+    let active = sample(&running, "coxswain_plugin_active", &[r#"plugin="openmpi""#]);
+    let (labels, one) = active.expect("openmpi serves");
+    assert_eq!(one, 1.0);
+    let digest = labels.split(',').find(|label| label.starts_with("digest=")).expect("it has a digest");
+    let of = |metrics: &str, name: &str, more: &[&str]| {
+        let labels = [&[r#"plugin="openmpi""#, digest], more].concat();
+        sample(metrics, name, &labels).map_or(0.0, |(_, value)| value)
+    };
+    assert!(of(&running, "coxswain_plugin_calls_total", &[r#"function="render""#]) >= 1.0);
+    assert!(of(&running, "coxswain_plugin_fuel_total", &[r#"function="render""#]) > 1_000.0);
+    assert_eq!(of(&running, "coxswain_plugin_faults_total", &[]), 0.0);
+    let pinned = |metrics| of(metrics, "coxswain_plugin_jobs_pinned", &[]);
+    assert!(pinned(&running) > pinned(&ended), "{} jobs, then {}", pinned(&running), pinned(&ended));
+    space.remove().await
+}
+
+/// Labels and value of the first sample of that name with these labels.
+fn sample<'a>(metrics: &'a str, name: &str, labels: &[&str]) -> Option<(&'a str, f64)> {
+    metrics.lines().find_map(|line| {
+        let (found, value) = line.strip_prefix(name)?.strip_prefix('{')?.rsplit_once("} ")?;
+        labels.iter().all(|label| found.contains(label)).then_some((found, value.parse().ok()?))
+    })
+}
+
 /// The first sample of that name.
 fn value(metrics: &str, name: &str) -> Option<f64> {
     let line = metrics.lines().find(|line| line.split([' ', '{']).next() == Some(name))?;
