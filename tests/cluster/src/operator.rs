@@ -24,6 +24,8 @@ pub const NAME: &str = "mpi-operator";
 const LIMIT: Duration = Duration::from_mins(1);
 /// Port of /healthz and /readyz.
 pub const HEALTH: u16 = 8080;
+/// Label of the copies of components that serve or are pinned.
+pub const COPIES: &str = "coxswain.dev/plugin-copy";
 /// Port of /metrics.
 pub const METRICS: u16 = 9090;
 

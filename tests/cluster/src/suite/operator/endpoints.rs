@@ -68,7 +68,7 @@ async fn metrics_tell_what_plugins_serve_cost_and_are_pinned_to() -> Result<()> 
 
     let active = sample(&running, "coxswain_plugin_active", &[r#"plugin="openmpi""#]);
     let (labels, one) = active.expect("openmpi serves");
-    assert_eq!(one, 1.0);
+    assert!(one > 0.0, "it is active");
     let digest = labels.split(',').find(|label| label.starts_with("digest=")).expect("it has a digest");
     let of = |metrics: &str, name: &str, more: &[&str]| {
         let labels = [&[r#"plugin="openmpi""#, digest], more].concat();
@@ -76,7 +76,7 @@ async fn metrics_tell_what_plugins_serve_cost_and_are_pinned_to() -> Result<()> 
     };
     assert!(of(&running, "coxswain_plugin_calls_total", &[r#"function="render""#]) >= 1.0);
     assert!(of(&running, "coxswain_plugin_fuel_total", &[r#"function="render""#]) > 1_000.0);
-    assert_eq!(of(&running, "coxswain_plugin_faults_total", &[]), 0.0);
+    assert!(of(&running, "coxswain_plugin_faults_total", &[]) < 1.0, "it broke");
     let pinned = |metrics| of(metrics, "coxswain_plugin_jobs_pinned", &[]);
     assert!(pinned(&running) > pinned(&ended), "{} jobs, then {}", pinned(&running), pinned(&ended));
     space.remove().await
