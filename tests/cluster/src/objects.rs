@@ -26,6 +26,7 @@ pub enum Kind {
     MpiJob,
     Namespace,
     Pod,
+    ResourceClaimTemplate,
     Secret,
     Service,
 }
@@ -44,6 +45,11 @@ impl Kind {
             }
             Self::Namespace => of::<core::v1::Namespace>(),
             Self::Pod => of::<core::v1::Pod>(),
+            Self::ResourceClaimTemplate => ApiResource::from_gvk(&GroupVersionKind::gvk(
+                "resource.k8s.io",
+                "v1",
+                "ResourceClaimTemplate",
+            )),
             Self::Secret => of::<core::v1::Secret>(),
             Self::Service => of::<core::v1::Service>(),
         }

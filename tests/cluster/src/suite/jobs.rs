@@ -1,6 +1,7 @@
 //! What becomes of jobs, in parallel.
 
 mod cleanup;
+mod fabric;
 mod files;
 mod gate;
 mod host_keys;
