@@ -63,7 +63,10 @@ pub struct Applier<'a> {
 enum Wrote {
     Created,
     Changed,
+    /// It is going.
     Deleted,
+    /// It went at once.
+    Gone,
 }
 
 type Result1 = Result<Wrote, StepFailure>;
@@ -74,10 +77,13 @@ struct Sum {
     done: Done,
     /// Writes that were not begun for lack of time.
     left: bool,
+    /// An object went at once.
+    gone: bool,
 }
 
 impl Applier<'_> {
-    /// Carries out `steps`. The flag says that not all of them fit into the time.
+    /// Carries out `steps`. The flag says that another pass is due: not all of them fit into the time, or an object went
+    /// at once, which may have to come back and of which nothing more will be heard.
     pub async fn apply(&self, steps: Vec<Step>) -> (Done, bool) {
         let mut waves: BTreeMap<Wave, Vec<Step>> = BTreeMap::new();
         for step in steps {
@@ -94,7 +100,7 @@ impl Applier<'_> {
                 break;
             }
         }
-        (sum.done, sum.left)
+        (sum.done, sum.left || sum.gone)
     }
 
     fn step(&self, step: Step) -> BoxFuture<'_, Sum> {
@@ -179,19 +185,24 @@ impl Sum {
         match result {
             Ok(Wrote::Created) => self.done.created += 1,
             Ok(Wrote::Deleted) => self.done.deleted += 1,
+            Ok(Wrote::Gone) => {
+                self.done.deleted += 1;
+                self.gone = true;
+            }
             Ok(Wrote::Changed) => {}
             Err(failure) => self.fail(failure),
         }
     }
 
     fn join(&mut self, other: Self) {
-        let Self { done: Done { created, deleted, failures }, left } = other;
+        let Self { done: Done { created, deleted, failures }, left, gone } = other;
         self.done.created += created;
         self.done.deleted += deleted;
         for failure in failures {
             self.fail(failure);
         }
         self.left |= left;
+        self.gone |= gone;
     }
 
     fn fail(&mut self, failure: StepFailure) {

@@ -71,14 +71,15 @@ where
     }
 }
 
-/// The answer to a DELETE; without one the API server told that there is no such object.
+/// The answer to a DELETE; without one the API server told that there is no such object. True if it went at once: the
+/// watch will tell of its end, which is known by then and wakes nobody.
 pub fn deleted(
     index: &Shared,
     kind: Kind,
     job: &JobKey,
     uid: &coxswain_model::seen::Uid,
     body: Option<&Bytes>,
-) {
+) -> bool {
     let object = body.map(AnyObject::read).filter(|object| object.kind != "Status");
     let mut index = index.write();
     macro_rules! fold {
@@ -97,4 +98,5 @@ pub fn deleted(
         Kind::Job => fold!(index.launchers),
         Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => fold!(index.groups),
     }
+    object.is_none()
 }

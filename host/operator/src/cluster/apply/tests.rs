@@ -419,9 +419,9 @@ async fn a_delete_names_the_object_that_it_means() {
     let bench = Bench::new(move |_, _| Reply::ok(pod.clone()));
     with_worker(&bench);
 
-    let (done, _) = bench.apply(vec![delete(Some(5))]).await;
+    let (done, another_pass) = bench.apply(vec![delete(Some(5))]).await;
 
-    assert_eq!(done.deleted, 1);
+    assert_eq!((done.deleted, another_pass), (1, false), "the watch tells when it is gone");
     let options = &bench.fake.asked()[0].body;
     assert_eq!(options["preconditions"], json!({"uid": "p", "resourceVersion": "5"}));
     assert_eq!(options["propagationPolicy"], "Background");
@@ -435,13 +435,26 @@ async fn what_is_gone_already_is_as_good_as_deleted() {
         let bench = Bench::new(move |_, _| Reply::refused(status, "x"));
         with_worker(&bench);
 
-        let (done, _) = bench.apply(vec![delete(None)]).await;
+        let (done, another_pass) = bench.apply(vec![delete(None)]).await;
 
         assert_eq!((done.deleted, done.failures.len(), bench.seen().pods.len()), (1, 0, 0), "{status}");
+        assert!(another_pass, "nothing more is heard of it");
     }
     let bench = Bench::new(|_, _| Reply::refused(409, "Conflict"));
     let (done, _) = bench.apply(vec![delete(Some(5))]).await;
     assert_eq!(done.failures[0].reason, FailureReason::Conflict);
+}
+
+/// As a ConfigMap does, whose deletion is answered by a Status.
+#[tokio::test(start_paused = true)]
+async fn what_goes_at_once_is_looked_after_at_once() {
+    let status = json!({"kind": "Status", "status": "Success", "details": {"uid": "p"}});
+    let bench = Bench::new(move |_, _| Reply::ok(status.clone()));
+    with_worker(&bench);
+
+    let (done, another_pass) = bench.apply(vec![delete(None)]).await;
+
+    assert_eq!((done.deleted, another_pass, bench.seen().pods.len()), (1, true, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -161,8 +161,8 @@ impl Applier<'_> {
             Err(refused) if refused.code == 404 || (refused.code == 409 && version.is_none()) => None,
             Err(refused) => return Err(failure(object, &refused)),
         };
-        fold::deleted(self.index, kind, &self.key, uid, body.as_ref());
-        Ok(Wrote::Deleted)
+        let went = fold::deleted(self.index, kind, &self.key, uid, body.as_ref());
+        Ok(if went { Wrote::Gone } else { Wrote::Deleted })
     }
 
     /// A request about an object that was seen.

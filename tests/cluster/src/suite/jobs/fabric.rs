@@ -103,9 +103,14 @@ async fn the_interface_behind_a_claim_is_pinned_with_the_job() -> Result<()> {
 #[tokio::test]
 async fn a_claim_that_is_not_there_yet_is_told_and_holds_nothing_up() -> Result<()> {
     let space = Space::new("no-claims").await?;
-    space.create(&claiming("pi", "absent")).await?;
+    let shared = json!([{ "name": "nic", "resourceClaimName": "absent" }]);
+    let claims = "/spec/mpiReplicaSpecs/Worker/template/spec/resourceClaims";
+    space.create(&claiming("template", "absent")).await?;
+    space.create(&claiming("shared", "").set(claims, shared)).await?;
 
-    let said = space.hears("pi", "PluginNote").await?;
-    assert!(said.message.contains("resourceclaimtemplates/absent was not there"), "{}", said.message);
+    for (job, object) in [("template", "resourceclaimtemplates"), ("shared", "resourceclaims")] {
+        let said = space.hears(job, "PluginNote").await?;
+        assert!(said.message.contains(&format!("{object}/absent was not there")), "{}", said.message);
+    }
     space.remove().await
 }
