@@ -93,11 +93,17 @@ impl Flavour {
     }
 }
 
-/// From the ConfigMap to the end of two jobs: one with a command of its own, one whose command the plugin renders.
+/// From the ConfigMap to the end of three jobs: one that was there before it, one with a command of its own, one whose
+/// command the plugin renders.
 async fn serves(flavour: Flavour) -> Result<()> {
     let space = Space::new(flavour.plugin).await?;
+    space.create(&flavour.job("early")).await?;
+    let told = space.condition("early", "Accepted", "False").await?;
+    ensure!(told.contains(flavour.implementation), "nobody serves it yet: {told}");
     let digest = flavour.deploy().await?;
 
+    space.succeeds("early").await?;
+    space.ran_on_workers("early", 2).await?;
     flavour.ran(&space, &flavour.job("own"), &digest).await?;
     let container = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0";
     let rendered = flavour
