@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     job::{Replica, ValidJob, at},
+    pin::Pin,
     view::JobView,
 };
 
@@ -112,15 +113,17 @@ impl ValidJob {
     }
 }
 
-impl JobView {
-    /// Adds what is known of its claims.
-    pub fn learn(&mut self, facts: &ClaimFacts) {
-        for claim in self.groups.iter_mut().flat_map(|group| &mut group.claims) {
-            if let Some(known) = facts.get(&claim.source) {
+impl ValidJob {
+    /// [`ValidJob::view`] with what the pin says of the job's claims.
+    pub fn view_pinned(&self, pin: &Pin, gated: bool) -> JobView {
+        let mut view = self.view(gated);
+        for claim in view.groups.iter_mut().flat_map(|group| &mut group.claims) {
+            if let Some(known) = pin.claims.get(&claim.source) {
                 claim.classes.clone_from(&known.classes);
                 claim.network_interface.clone_from(&known.interface);
             }
         }
+        view
     }
 }
 

@@ -7,6 +7,7 @@ pub mod access;
 mod floor;
 mod jobs;
 mod kept;
+mod known;
 mod measured;
 mod pipeline;
 pub mod probes;
@@ -25,7 +26,7 @@ use std::{
     num::NonZero,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::available_parallelism,
@@ -34,7 +35,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use coxswain_model::{
     job::ValidJob,
-    pin::{Pin, PinnedPlugin},
+    pin::{Digest, Pin, PinnedPlugin},
     plan::{Failure, Plan, Violation},
     policy::{self, ClusterPolicy, Granted},
     seen::Seen,
@@ -55,10 +56,11 @@ pub use self::{
 };
 use self::{
     kept::Copies,
+    known::Known,
     measured::Measured,
     registry::{Active, Registry, not_allowed},
     source::Candidate,
-    state::{Outcome, Store},
+    state::Store,
 };
 use crate::cluster::lease::Standing;
 
@@ -82,19 +84,20 @@ pub struct Plugins {
     sandbox: Sandbox,
     measured: Measured,
     registry: RwLock<Registry>,
-    outcomes: tokio::sync::Mutex<BTreeMap<String, Outcome>>,
+    known: tokio::sync::Mutex<Known>,
     copies: tokio::sync::Mutex<Copies>,
     store: Option<Store>,
     jobs: Option<LiveJobs>,
     standing: Standing,
     leading: AtomicBool,
-    /// Asks [`follow`] to look at all wishes again, and is told when it has.
     turns: mpsc::Sender<oneshot::Sender<()>>,
-    turned: Mutex<Option<mpsc::Receiver<oneshot::Sender<()>>>>,
     /// Plugin calls at once: one that uses up its whole budget must leave cores to the others.
     calls: Arc<Semaphore>,
     rules: Rules,
 }
+
+/// Asks [`follow`] to look at all wishes again, as this process is about to lead, and is told when it has.
+pub struct Turns(mpsc::Receiver<oneshot::Sender<()>>);
 
 /// What the administrator set for all plugins by flags.
 #[derive(Clone, Debug, Default)]
@@ -124,15 +127,23 @@ pub struct InCluster {
 impl Plugins {
     /// Without a cluster: only what [`Plugins::load_floor`] and [`Plugins::load_file`] bring.
     pub fn new(rules: Rules) -> Result<Self> {
-        Self::with(rules, None, &prometheus::Registry::new())
+        Self::with(rules, None, &prometheus::Registry::new()).map(|(plugins, _)| plugins)
     }
 
-    /// Over a cluster's plugin namespace; counts in `metrics`.
-    pub fn in_cluster(rules: Rules, cluster: InCluster, metrics: &prometheus::Registry) -> Result<Self> {
+    /// Over a cluster's plugin namespace; counts in `metrics`. The turns are for [`follow`].
+    pub fn in_cluster(
+        rules: Rules,
+        cluster: InCluster,
+        metrics: &prometheus::Registry,
+    ) -> Result<(Self, Turns)> {
         Self::with(rules, Some(cluster), metrics)
     }
 
-    fn with(rules: Rules, cluster: Option<InCluster>, metrics: &prometheus::Registry) -> Result<Self> {
+    fn with(
+        rules: Rules,
+        cluster: Option<InCluster>,
+        metrics: &prometheus::Registry,
+    ) -> Result<(Self, Turns)> {
         let cores = available_parallelism().map_or(2, NonZero::get).max(2);
         let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
         let sandbox = Sandbox::with_observer(measured.observer()).context("starting the plugin sandbox")?;
@@ -141,21 +152,21 @@ impl Plugins {
             Some(InCluster { store, jobs, standing }) => (Some(store), Some(jobs), standing),
             None => (None, None, Standing::default()),
         };
-        Ok(Self {
+        let plugins = Self {
             sandbox,
             measured,
             registry: RwLock::default(),
-            outcomes: tokio::sync::Mutex::default(),
+            known: tokio::sync::Mutex::default(),
             copies: tokio::sync::Mutex::default(),
             store,
             jobs,
             standing,
             leading: AtomicBool::new(false),
             turns,
-            turned: Mutex::new(Some(turned)),
             calls: Arc::new(Semaphore::new(cores)),
             rules,
-        })
+        };
+        Ok((plugins, Turns(turned)))
     }
 
     /// Only who holds the lease, and has taken over what the leader before left, writes.
@@ -170,7 +181,10 @@ impl Plugins {
     /// Counts what jobs are pinned to, for metrics.
     pub fn count_pins(&self) {
         if let Some(jobs) = &self.jobs {
-            self.measured.count(jobs);
+            let name = |digest: &Digest| {
+                self.read(|registry| registry.component(digest).map(|plugin| plugin.name().to_owned()))
+            };
+            self.measured.count(&jobs.pinned(), name);
         }
     }
 
@@ -238,8 +252,7 @@ impl Plugins {
         gated: bool,
     ) -> Result<(Plan, Chain), NoPlan> {
         let chain = self.chain(job, pin).await?;
-        let mut view = job.view(gated);
-        view.learn(&pin.claims);
+        let view = job.view_pinned(pin, gated);
         let members = job.members(seen);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
@@ -254,8 +267,7 @@ impl Plugins {
 
     /// What the policy grants of a chain's plan.
     pub fn grant(&self, job: &ValidJob, plan: &Plan, chain: &Chain) -> Result<Granted, Trouble> {
-        policy::grant(job, plan, &shadow::descriptors(chain), &self.rules.policy)
-            .map_err(Trouble::PlanRefused)
+        policy::grant(job, plan, &chain.descriptors(), &self.rules.policy).map_err(Trouble::PlanRefused)
     }
 
     async fn chain(&self, job: &ValidJob, pin: &Pin) -> Result<Chain, NoPlan> {

@@ -264,13 +264,14 @@ async fn start_plugins(
         jobs: LiveJobs { index: live.index.clone(), gang: flags.gang(), synced: synced.to_vec() },
         standing: standing.clone(),
     };
-    let plugins = Arc::new(Plugins::in_cluster(rules, cluster, live.metrics.registry())?);
+    let (plugins, turns) = Plugins::in_cluster(rules, cluster, live.metrics.registry())?;
+    let plugins = Arc::new(plugins);
     plugins.load_floor(&flags.plugin_dir).await?;
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
     tasks.spawn("watch plugins", async move {
         let tell = |answer: Answer| live.plugin_answered(&namespace, answer);
-        if let Err(error) = plugins::follow(following, client, &namespace, ready, tell).await {
+        if let Err(error) = plugins::follow(following, client, turns, &namespace, ready, tell).await {
             tracing::error!(error = format!("{error:#}"), "following plugin ConfigMaps");
         }
     });

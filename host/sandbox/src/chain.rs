@@ -3,7 +3,7 @@
 use std::fmt;
 
 use coxswain_model::{
-    plan::{Failure, File, Note, Place, Plan},
+    plan::{Descriptor, Failure, File, Note, Place, Plan},
     view::{JobView, Member, Setting},
 };
 
@@ -37,6 +37,12 @@ pub struct ChainFault {
 }
 
 impl Chain {
+    /// What its plugins say of themselves, launcher first.
+    pub fn descriptors(&self) -> Vec<&Descriptor> {
+        let links = std::iter::once(&self.launcher).chain(&self.tuners);
+        links.map(|link| link.plugin.descriptor()).collect()
+    }
+
     /// The plan of the whole chain for `job`, whose own `settings` are ignored.
     ///
     /// A tuner whose `serves` leaves the job's flavor out has no say in it. One that breaks or cannot serve the job is

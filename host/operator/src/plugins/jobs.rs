@@ -71,8 +71,7 @@ impl LiveJobs {
         let Verdict::Valid(job) = ValidJob::parse(&raw, domain) else { return None };
         let job = job.under_domain(domain);
         let gated = desired::launcher::gated(&job, &self.gang);
-        let mut view = job.view(gated);
-        view.learn(&pin.claims);
+        let view = job.view_pinned(pin, gated);
         Some(Seen { job, view })
     }
 }

@@ -12,7 +12,7 @@ use coxswain_model::pin::Digest;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    Plugins,
+    LiveJobs, Plugins,
     registry::Active,
     source::Candidate,
     state::{Outcome, Served},
@@ -76,12 +76,16 @@ impl Plugins {
             tracing::warn!("the plugins have not been looked at again in time");
         }
         self.lead_from_now();
-        let active: Vec<(String, Active)> = self.read(|registry| {
-            registry.all().map(|(name, active)| (name.to_owned(), active.clone())).collect()
-        });
-        for (name, active) in active {
+        let active: Vec<Active> = self.read(|registry| registry.all().cloned().collect());
+        for active in &active {
             self.save_copy_if_leading(&active.candidate).await?;
-            self.note_active(&name).await;
+        }
+        // Also what was decided before this process led.
+        let mut plugins: BTreeSet<String> = self.known.lock().await.plugins().cloned().collect();
+        plugins.extend(active.iter().map(|active| active.candidate.name.clone()));
+        for plugin in &plugins {
+            let served = self.serving(plugin);
+            self.note(plugin, |outcome| outcome.serve(served)).await;
         }
         Ok(())
     }
@@ -96,12 +100,16 @@ impl Plugins {
         Ok(())
     }
 
-    /// Reads what an earlier process, or the leader before, left.
-    pub(super) async fn recall(&self) -> Result<BTreeMap<String, Outcome>> {
-        let Some(store) = &self.store else { return Ok(BTreeMap::new()) };
-        let outcomes = store.outcomes().await?;
-        (*self.outcomes.lock().await).clone_from(&outcomes);
-        Ok(outcomes)
+    /// Reads what an earlier process, or the leader before, left; `None` if it is what was there the last time.
+    pub(super) async fn recall(&self) -> Result<Option<BTreeMap<String, Outcome>>> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let stored = store.outcomes().await?;
+        let mut known = self.known.lock().await;
+        if known.is_current(&stored) {
+            return Ok(None);
+        }
+        known.recall(stored.clone());
+        Ok(Some(stored))
     }
 
     /// Lets the last good component of a plugin serve, until its ConfigMap has been looked at.
@@ -129,28 +137,24 @@ impl Plugins {
         Some(Active { plugin, candidate: Arc::new(candidate) })
     }
 
-    /// The plugin's entry in the state, as the registry has it.
-    pub(super) async fn note_active(&self, plugin: &str) {
-        let served = self.serving(plugin);
-        self.note(plugin, |outcome| outcome.serve(served)).await;
-    }
-
-    /// Lets go, again and again, what nothing needs: components in memory, and the copies of those.
+    /// Lets go, again and again, what nothing needs: components in memory and, as leader, their copies.
     pub async fn collect(self: Arc<Self>) {
         loop {
             tokio::time::sleep(COLLECTION).await;
+            let needed = self.needed().await;
+            for gone in self.write(|registry| registry.retain(&needed)) {
+                self.measured.forget(&gone);
+            }
             if self.leads() {
-                self.collect_once(Instant::now()).await;
+                self.remove_copies(&needed).await;
             }
         }
     }
 
-    async fn collect_once(&self, now: Instant) {
-        let needed = self.needed().await;
+    async fn remove_copies(&self, needed: &BTreeSet<Digest>) {
+        let Some(store) = &self.store else { return };
         let mut copies = self.copies.lock().await;
-        let unneeded = copies.unneeded(&needed, now);
-        let Some(store) = self.store.as_ref().filter(|_| !unneeded.is_empty()) else { return };
-        for digest in unneeded {
+        for digest in copies.unneeded(needed, Instant::now()) {
             match store.remove_copy(&digest).await {
                 Ok(()) => {
                     tracing::info!(%digest, "a copy that nothing needs was removed");
@@ -159,18 +163,15 @@ impl Plugins {
                 Err(error) => tracing::warn!("{error:#}"),
             }
         }
-        for gone in self.write(|registry| registry.retain(&needed)) {
-            self.measured.forget(&gone);
-        }
     }
 
-    /// Everything that serves, is a way back, waits to be approved, or is pinned by a job that has not ended.
+    /// Everything that serves, is a way back, or is pinned by a job that has not ended.
     async fn needed(&self) -> BTreeSet<Digest> {
         let mut needed: BTreeSet<Digest> = self.read(|registry| registry.serving().cloned().collect());
-        for outcome in self.outcomes.lock().await.values() {
+        for outcome in self.known.lock().await.all() {
             needed.extend(outcome.components().cloned());
         }
-        let pinned = self.jobs.as_ref().map(super::jobs::LiveJobs::pinned).unwrap_or_default();
+        let pinned = self.jobs.as_ref().map(LiveJobs::pinned).unwrap_or_default();
         needed.extend(pinned.iter().flat_map(|(_, pin)| pin.plugins()).map(|plugin| plugin.digest.clone()));
         needed
     }

@@ -1,15 +1,19 @@
 //! What plugins cost, do wrong and serve, as metrics. Series of a component go when it does.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use coxswain_model::pin::Digest;
+use coxswain_model::pin::{Digest, Pin};
 use coxswain_sandbox::{Call, Observer, Plugin};
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, core::Collector,
     exponential_buckets,
 };
 
-use super::{jobs::LiveJobs, pipeline::Verdict, registry::Active};
+use super::{pipeline::Verdict, registry::Active};
+use crate::cluster::key::JobKey;
 
 /// By plugin and the first digits of its digest, which bounds them by the components in memory.
 #[derive(Clone)]
@@ -106,16 +110,21 @@ impl Measured {
         self.wishes.with_label_values(&[plugin, outcome]).inc();
     }
 
-    /// Counts pins, when scraped.
-    pub fn count(&self, jobs: &LiveJobs) {
+    /// Counts pins, when scraped. `name` tells components that are in memory: tenants can write pins, and what they
+    /// write must make no series.
+    pub fn count(&self, pins: &[(JobKey, Arc<Pin>)], name: impl Fn(&Digest) -> Option<String>) {
+        let pinned: BTreeSet<(&JobKey, &Digest)> = pins
+            .iter()
+            .flat_map(|(job, pin)| pin.plugins().map(move |plugin| (job, &plugin.digest)))
+            .collect();
+        let mut jobs: BTreeMap<&Digest, i64> = BTreeMap::new();
+        for (_, digest) in pinned {
+            *jobs.entry(digest).or_default() += 1;
+        }
         self.pinned.reset();
-        let mut counted = BTreeSet::new();
-        for (job, pin) in jobs.pinned() {
-            for plugin in pin.plugins() {
-                let digest: Digest = plugin.digest.clone();
-                if counted.insert((job.clone(), digest.clone())) {
-                    self.pinned.with_label_values(&[plugin.name.as_str(), digest.short().as_str()]).inc();
-                }
+        for (digest, count) in jobs {
+            if let Some(name) = name(digest) {
+                self.pinned.with_label_values(&[name.as_str(), digest.short().as_str()]).set(count);
             }
         }
     }

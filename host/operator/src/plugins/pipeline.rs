@@ -64,22 +64,16 @@ impl Plugins {
             Ok(verdict) => verdict,
             Err(refusal) => Verdict::Refused(refusal),
         };
-        let waiting = match &verdict {
-            Verdict::Held(why) => Some(Waiting { digest: digest.clone(), held: true, why: why.clone() }),
-            Verdict::Refused(refusal) => {
-                Some(Waiting { digest: digest.clone(), held: false, why: refusal.why.clone() })
-            }
-            _ => None,
-        };
-        let at_fault = |verdict: &Verdict| match verdict {
-            Verdict::Refused(refusal) if refusal.bytes => Some(refusal.why.clone()),
-            _ => None,
-        };
-        let at_fault = at_fault(&verdict);
         self.note(&name, |outcome| {
-            outcome.candidate = waiting;
-            if let Some(why) = at_fault {
-                outcome.refuse(&digest, &why);
+            outcome.candidate = match &verdict {
+                Verdict::Held(why) => Some(Waiting { digest: digest.clone(), held: true, why: why.clone() }),
+                Verdict::Refused(refusal) => {
+                    Some(Waiting { digest: digest.clone(), held: false, why: refusal.why.clone() })
+                }
+                _ => None,
+            };
+            if let Verdict::Refused(Refusal { why, bytes: true }) = &verdict {
+                outcome.refuse(&digest, why);
             }
         })
         .await;
@@ -125,8 +119,8 @@ impl Plugins {
     }
 
     async fn refusal(&self, candidate: &Candidate) -> Option<String> {
-        let outcomes = self.outcomes.lock().await;
-        outcomes.get(&candidate.name)?.refusal(&candidate.digest).map(str::to_owned)
+        let outcome = self.known.lock().await.of(&candidate.name);
+        outcome.refusal(&candidate.digest).map(str::to_owned)
     }
 
     /// Loads a component, unless it is at hand.
@@ -252,7 +246,7 @@ impl Plugins {
             return Ok(None);
         };
         let name = &wish.candidate.name;
-        let outcome = self.outcomes.lock().await.get(name).cloned().unwrap_or_default();
+        let outcome = self.known.lock().await.of(name);
         let settings = settings_before(&outcome, &wish.candidate, &rollback.to);
         let copy = match &self.store {
             Some(store) => {
@@ -311,16 +305,13 @@ impl Plugins {
     /// Changes what is known of a plugin. A failure to write it costs only that the next process does not know; it is
     /// logged, and written again with the next change.
     pub(super) async fn note(&self, plugin: &str, change: impl FnOnce(&mut Outcome)) {
-        let mut outcomes = self.outcomes.lock().await;
-        let outcome = outcomes.entry(plugin.to_owned()).or_default();
-        let before = outcome.clone();
-        change(outcome);
-        if *outcome == before {
-            return;
-        }
+        let mut known = self.known.lock().await;
+        known.change(plugin, change);
         let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return };
-        if let Err(error) = store.save_outcome(plugin, outcome).await {
-            tracing::warn!(plugin, "{error:#}");
+        let Some(outcome) = known.unsaved(plugin) else { return };
+        match store.save_outcome(plugin, outcome).await {
+            Ok(()) => known.saved(plugin),
+            Err(error) => tracing::warn!(plugin, "{error:#}"),
         }
     }
 }

@@ -111,9 +111,9 @@ impl Registry {
         self.active.get(name)
     }
 
-    /// All that new jobs can get, by name.
-    pub fn all(&self) -> impl Iterator<Item = (&str, &Active)> {
-        self.active.iter().map(|(name, active)| (name.as_str(), active))
+    /// All that new jobs can get.
+    pub fn all(&self) -> impl Iterator<Item = &Active> {
+        self.active.values()
     }
 
     /// The chain for a job that has none yet.

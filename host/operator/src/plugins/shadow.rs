@@ -3,11 +3,8 @@
 
 use std::fmt;
 
-use coxswain_model::{
-    plan::Descriptor,
-    policy::{self, ClusterPolicy, Granted, compare::differences},
-};
-use coxswain_sandbox::{Chain, Link};
+use coxswain_model::policy::{self, ClusterPolicy, Granted, compare::differences};
+use coxswain_sandbox::Chain;
 
 use super::jobs::Seen;
 use crate::cluster::key::JobKey;
@@ -57,15 +54,9 @@ pub fn compare(seen: &Seen, old: &Chain, new: &Chain, policy: &ClusterPolicy) ->
 
 fn granted(seen: &Seen, chain: &Chain, policy: &ClusterPolicy) -> Result<Granted, String> {
     let plan = chain.plan(&seen.view, &[]).map_err(|fault| fault.to_string())?;
-    policy::grant(&seen.job, &plan, &descriptors(chain), policy).map_err(|violations| {
+    policy::grant(&seen.job, &plan, &chain.descriptors(), policy).map_err(|violations| {
         violations.iter().map(|v| format!("{}: {}", v.path, v.text)).collect::<Vec<_>>().join("; ")
     })
-}
-
-/// What the plugins of a chain say of themselves, launcher first.
-pub fn descriptors(chain: &Chain) -> Vec<&Descriptor> {
-    let links = std::iter::once(&chain.launcher).chain(&chain.tuners);
-    links.map(|link: &Link| link.plugin.descriptor()).collect()
 }
 
 impl Shadow {

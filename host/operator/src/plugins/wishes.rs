@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
-    sync::{Arc, PoisonError},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result};
@@ -18,7 +18,7 @@ use kube::{
 use tokio::sync::watch;
 
 use super::{
-    Plugins,
+    Plugins, Turns,
     access::Access,
     pipeline::{Refusal, Verdict},
     source::{LABEL_PLUGIN, Unusable, Wish},
@@ -55,13 +55,12 @@ struct Entry {
 pub async fn follow(
     plugins: Arc<Plugins>,
     client: Client,
+    mut turns: Turns,
     namespace: &str,
     ready: watch::Sender<bool>,
     mut answer: impl FnMut(Answer) + Send,
 ) -> Result<()> {
-    let turned = plugins.turned.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let mut turned = turned.context("plugins are followed once")?;
-    for (name, outcome) in plugins.recall().await? {
+    for (name, outcome) in plugins.recall().await?.unwrap_or_default() {
         plugins.revive(&name, &outcome).await;
     }
     let api = Api::<ConfigMap>::namespaced(client, namespace);
@@ -71,8 +70,12 @@ pub async fn follow(
     loop {
         let event = tokio::select! {
             biased;
-            Some(done) = turned.recv() => {
-                wishes.turn().await?.into_iter().for_each(&mut answer);
+            Some(done) = turns.0.recv() => {
+                match wishes.turn().await {
+                    Ok(answers) => answers.into_iter().for_each(&mut answer),
+                    // Better to lead with what this process decided itself than not to lead.
+                    Err(error) => tracing::warn!("looking at the plugins again: {error:#}"),
+                }
                 // Whoever asked may have gone on meanwhile.
                 let _ = done.send(());
                 continue;
@@ -123,7 +126,8 @@ impl Wishes {
             answers.append(&mut self.remove(&name).await);
         }
         // What an earlier process left of a plugin whose ConfigMap was deleted in between.
-        for plugin in self.plugins.revived().await {
+        let known: Vec<String> = self.plugins.known.lock().await.plugins().cloned().collect();
+        for plugin in known {
             if self.by_name.values().all(|entry| entry.plugin != plugin) {
                 self.plugins.withdraw(&plugin).await;
             }
@@ -132,10 +136,10 @@ impl Wishes {
         answers
     }
 
-    /// This process is about to lead. Its own decisions may differ from the leader's before, as jobs came and went
-    /// between them: what the leader let serve serves, and every wish is decided on again.
+    /// This process is about to lead. If another one led meanwhile, its decisions may differ from this one's, as jobs came
+    /// and went between them: what it let serve serves, and every wish is decided on again.
     async fn turn(&mut self) -> Result<Vec<Answer>> {
-        let outcomes = self.plugins.recall().await?;
+        let Some(outcomes) = self.plugins.recall().await? else { return Ok(Vec::new()) };
         let selector = ListParams::default().labels(LABEL_PLUGIN);
         for map in self.api.list(&selector).await.context("listing plugin ConfigMaps")? {
             if let Some(entry) = self.by_name.get_mut(&map.name_any()) {
@@ -248,11 +252,6 @@ impl Plugins {
     /// Digest and settings that new jobs get.
     pub(super) fn serving(&self, plugin: &str) -> Option<Served> {
         self.read(|registry| registry.active(plugin).map(super::registry::Active::served))
-    }
-
-    /// Plugins of which something is known that serves, or served, from a ConfigMap.
-    async fn revived(&self) -> Vec<String> {
-        self.outcomes.lock().await.keys().cloned().collect()
     }
 
     async fn restrict(&self, plugin: &str, access: Access) {

@@ -168,8 +168,7 @@ async fn refused_bytes_stay_refused_and_what_served_goes_on() {
 
     assert!(first.bytes && first == again, "{first:?}, then {again:?}");
     assert_eq!(plugins.serving("openmpi").unwrap().digest, Digest::of(&component("openmpi")));
-    let outcomes = plugins.outcomes.lock().await;
-    let waiting = outcomes["openmpi"].candidate.clone().unwrap();
+    let waiting = plugins.known.lock().await.of("openmpi").candidate.unwrap();
     assert_eq!((waiting.digest, waiting.held), (Digest::of(&half), false));
 }
 
