@@ -6,10 +6,13 @@
 //! In go the job, what is seen and the time; out comes whether our scheduling gate on the launcher pod stays,
 //! or why it opens. [`crate::diff`] makes a step of it, [`crate::status`] an event and a wake-up.
 
-use std::{collections::HashSet, time::Duration};
+mod stale;
+
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 
+pub use self::stale::DNS_CACHE;
 use crate::{
     api::mpijob::Condition,
     job::ValidJob,
@@ -21,10 +24,6 @@ use crate::{
 /// Hosts that an event names at most; a job has up to some ten thousand.
 const SAMPLE: usize = 8;
 
-/// How long DNS may give out the addresses of workers that are gone: `ttl` and `cache` of the CoreDNS configuration
-/// that kubeadm installs.
-const DNS_CACHE: Duration = Duration::from_secs(30);
-
 /// What becomes of the gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
@@ -33,7 +32,7 @@ pub enum Gate {
     NotUsed,
     /// The launcher waits.
     Closed {
-        /// For these workers; none if it waits for DNS to forget those of before a suspension.
+        /// For these workers; none if it waits for DNS to forget those of before.
         waiting_for: Missing,
         /// Until then at most.
         until: Timestamp,
@@ -79,7 +78,8 @@ pub enum Because {
 }
 
 /// Decides at `now`. Ready means what the pods' probes say; a terminating worker is not Ready, whatever it says.
-/// Where the job has just been resumed, the launcher also waits until DNS has forgotten the workers of before.
+/// Where the job has just been resumed, or made again under its name, the launcher also waits until DNS has forgotten the
+/// workers of before.
 pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
     let launcher = seen.launcher_of(job).filter(|_| phase::of(job, seen) == Phase::Active);
     let gated = launcher.and_then(|launcher| {
@@ -102,9 +102,12 @@ pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
     } else {
         return Gate::Closed { waiting_for: missing, until };
     };
-    let answered = matches!(because, Because::AllReady | Because::Minimum);
-    if let Some(until) = forgotten(job).filter(|until| answered && now < *until) {
-        return Gate::Closed { waiting_for: Missing::default(), until };
+    if matches!(because, Because::AllReady | Because::Minimum) {
+        let is_retry = ran_before(job, seen, launcher, pod);
+        let until = stale::forgotten(job, seen, now, is_retry).map(|forgotten| forgotten.min(until));
+        if let Some(until) = until.filter(|until| now < *until) {
+            return Gate::Closed { waiting_for: Missing::default(), until };
+        }
     }
     Gate::Open { pod: pod.name.to_string(), version: pod.version, position, because }
 }
@@ -150,19 +153,6 @@ fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodS
 fn resumed(job: &ValidJob) -> Option<Timestamp> {
     let suspended: &Condition = condition::find(&job.status, condition::SUSPENDED)?;
     suspended.last_transition_time.filter(|_| suspended.status == condition::FALSE)
-}
-
-/// When DNS has forgotten the workers of before the last suspension; nothing for a job that did not run before it.
-fn forgotten(job: &ValidJob) -> Option<Timestamp> {
-    resumed(job)?;
-    let since = |kind: &str, status: &str| {
-        let condition = condition::find(&job.status, kind).filter(|condition| condition.status == status);
-        condition.and_then(|condition| condition.last_transition_time)
-    };
-    // A job that was created suspended is not running since its creation.
-    let stopped = since(condition::RUNNING, condition::FALSE)?;
-    let ran = since(condition::CREATED, condition::TRUE) != Some(stopped);
-    ran.then(|| stopped.checked_add(DNS_CACHE).unwrap_or(Timestamp::MAX))
 }
 
 fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {

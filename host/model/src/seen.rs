@@ -46,6 +46,9 @@ pub struct Seen {
     pub pods: Vec<PodSeen>,
     /// Pods whose host name the Service's `EndpointSlice`s hold: DNS answers from these.
     pub published: HashSet<Uid>,
+    /// When a launcher pod of a job of this name left, this one or an earlier one: until then it may have asked DNS.
+    /// Unknown once [`crate::gate::DNS_CACHE`] has passed, and of what left before the operator's process listed pods.
+    pub asked: Option<Timestamp>,
 }
 
 /// What every object has.
@@ -245,6 +248,11 @@ impl PodSeen {
             Role::Worker => names.worker(self.index),
             Role::Launcher => self.name.to_string(),
         }
+    }
+
+    /// It may ask DNS for its job's hosts: a launcher that has started, or may at any moment.
+    pub fn asks_dns(&self) -> bool {
+        self.role == Role::Launcher && self.gate.is_none() && !self.is_terminal()
     }
 
     /// Phase Succeeded or Failed: it will not run again.

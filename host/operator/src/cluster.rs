@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod claims;
+pub mod departures;
 pub mod events;
 #[cfg(test)]
 mod fake;

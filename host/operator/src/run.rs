@@ -10,6 +10,7 @@ use std::{future::Future, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::Context;
 use coxswain_model::{desired::Gang, policy::ClusterPolicy};
 use futures::FutureExt;
+use jiff::Timestamp;
 use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -288,11 +289,15 @@ async fn all_synced(synced: Vec<watch::Receiver<bool>>) {
     tracing::info!(seconds = start.elapsed().as_secs_f64(), "watches have listed all");
 }
 
-/// Lets the index drop what no watch has confirmed.
+/// Lets the index drop what no watch has confirmed, and what DNS has forgotten.
 async fn sweep(watches: Watches) {
     loop {
         tokio::time::sleep(SWEEP).await;
-        let jobs = watches.index.write().expire(Instant::now());
+        let jobs = {
+            let mut index = watches.index.write();
+            index.departures.expire(Timestamp::now());
+            index.expire(Instant::now())
+        };
         for job in &jobs {
             (watches.wake)(job, Cause::Other);
         }

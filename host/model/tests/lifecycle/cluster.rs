@@ -40,6 +40,8 @@ pub struct Cluster {
     pub deleted: BTreeMap<ObjectName, usize>,
     /// Workers that DNS does not know yet.
     pub unpublished: BTreeSet<ObjectName>,
+    /// When a launcher left that may have asked DNS, as the operator's index remembers it.
+    pub asked: Option<Timestamp>,
     version: u64,
     /// What the watches showed at each pass.
     past: Vec<Seen>,
@@ -72,6 +74,7 @@ impl Cluster {
             created: BTreeMap::new(),
             deleted: BTreeMap::new(),
             unpublished: BTreeSet::new(),
+            asked: None,
             version: 1,
             past: vec![],
             writes_left: None,
@@ -94,6 +97,7 @@ impl Cluster {
             launcher: named(Kind::Job, job.names.launcher()).map(observe::launcher),
             pod_group: group(Kind::VolcanoPodGroup).or(group(Kind::SchedulerPluginsPodGroup)),
             published: self.published(),
+            asked: self.asked,
             pods,
         }
     }
@@ -287,8 +291,12 @@ impl Cluster {
     pub fn patch(&mut self, name: &ObjectName, patch: &Value) {
         self.version += 1;
         let object = self.objects.get_mut(name).unwrap();
+        let asked = asks_dns(name, object);
         merge(object, patch);
         merge(object, &json!({"metadata": {"resourceVersion": self.version.to_string()}}));
+        if asked && !asks_dns(name, object) {
+            self.asked = Some(self.now);
+        }
     }
 
     pub fn advance(&mut self, time: Duration) {
@@ -310,7 +318,7 @@ impl Cluster {
 
     /// Terminating pods vanish.
     pub fn reap(&mut self) {
-        self.objects.retain(|_, object| object.pointer("/metadata/deletionTimestamp").is_none());
+        self.retain(|_, object| object.pointer("/metadata/deletionTimestamp").is_none());
     }
 
     /// The Job controller makes the launcher's pod.
@@ -341,7 +349,7 @@ impl Cluster {
     /// The Job controller deletes the pods of a suspended Job.
     pub fn stop_launcher(&mut self) {
         assert_eq!(self.objects[&launcher()]["spec"]["suspend"], true);
-        self.objects.retain(|name, _| !name.name.starts_with("pi-launcher-"));
+        self.retain(|name, _| !name.name.starts_with("pi-launcher-"));
     }
 
     /// The user deletes the job and creates it again; the garbage collector has not been here yet.
@@ -360,7 +368,14 @@ impl Cluster {
                 self.objects.values().filter(|o| owned(o)).map(|o| observe::identity(o).uid).collect();
             gone.extend(more);
         }
-        self.objects.retain(|_, object| !gone.contains(&observe::identity(object).uid));
+        self.retain(|_, object| !gone.contains(&observe::identity(object).uid));
+    }
+
+    fn retain(&mut self, stays: impl Fn(&ObjectName, &Value) -> bool) {
+        if self.objects.iter().any(|(name, object)| !stays(name, object) && asks_dns(name, object)) {
+            self.asked = Some(self.now);
+        }
+        self.objects.retain(|name, object| stays(name, object));
     }
 
     /// `True Succeeded MPIJobSucceeded`, in order.
@@ -428,6 +443,10 @@ pub fn pod_name(name: &str) -> ObjectName {
 
 fn failure(object: &ObjectName, reason: FailureReason, message: &str) -> StepFailure {
     StepFailure { object: object.clone(), reason, message: message.to_owned() }
+}
+
+fn asks_dns(name: &ObjectName, object: &Value) -> bool {
+    name.kind == Kind::Pod && observe::pod(object).asks_dns()
 }
 
 /// RFC 7386.

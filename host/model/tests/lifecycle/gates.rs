@@ -92,6 +92,143 @@ fn after_a_short_suspension_it_waits_until_dns_has_forgotten_the_old_workers() {
     assert_eq!(because(&cluster), Some(Because::AllReady));
 }
 
+/// A job whose launcher runs.
+fn running() -> Cluster {
+    let mut cluster = waiting(&[]);
+    cluster.advance(Duration::from_mins(1));
+    cluster.ready();
+    cluster.settle();
+    cluster.run_launcher("pi-launcher-a");
+    cluster.settle();
+    cluster.advance(Duration::from_mins(1));
+    cluster
+}
+
+/// The job is deleted and made again five seconds later, with other annotations; its workers are Ready after five more.
+fn made_again(cluster: &mut Cluster, annotations: &[(&str, &str)]) {
+    cluster.recreate("job-2");
+    for (key, value) in annotations {
+        annotate(&mut cluster.raw, key, value);
+    }
+    cluster.collect("job-1");
+    cluster.advance(Duration::from_secs(5));
+    cluster.settle();
+    cluster.launch("pi-launcher-a");
+    cluster.advance(Duration::from_secs(5));
+    cluster.ready();
+}
+
+#[test]
+fn a_job_made_again_waits_until_dns_has_forgotten_the_workers_of_the_earlier_one() {
+    let mut cluster = running();
+    let left = cluster.now;
+    made_again(&mut cluster, &[]);
+
+    let until = left + Duration::from_secs(30);
+    assert_eq!(cluster.gate(), Gate::Closed { waiting_for: Missing::default(), until });
+    let pass = cluster.pass();
+    assert_eq!(pass.tale.wake, Some(Duration::from_secs(20)));
+    cluster.settle();
+    cluster.advance(Duration::from_secs(19));
+    assert!(cluster.pass().is_idle(), "it waits without a word");
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+/// The launcher of before has ended at the start of that time, and nobody has asked since.
+#[test]
+fn a_job_made_again_long_after_the_earlier_launcher_ended_starts_at_once() {
+    let mut cluster = running();
+    cluster.patch(&pod_name("pi-launcher-a"), &json!({"status": {"phase": "Succeeded"}}));
+    cluster.end("Complete", "", "");
+    cluster.settle();
+    cluster.advance(Duration::from_secs(25));
+    made_again(&mut cluster, &[]);
+
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+#[test]
+fn a_job_made_again_before_the_earlier_launcher_started_has_nothing_to_forget() {
+    let mut cluster = waiting(&[]);
+    cluster.ready();
+    made_again(&mut cluster, &[]);
+
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+/// It belongs to a node that is lost, or its shell ignores SIGTERM.
+#[test]
+fn a_launcher_of_an_earlier_job_that_does_not_leave_is_waited_for_30_s_after_the_workers_were_made() {
+    let mut cluster = running();
+    let stuck = cluster.objects[&pod_name("pi-launcher-a")].clone();
+    made_again(&mut cluster, &[]);
+    cluster.objects.insert(pod_name("pi-launcher-z"), stuck);
+
+    let until = cluster.now + Duration::from_secs(25);
+    assert_eq!(cluster.gate(), Gate::Closed { waiting_for: Missing::default(), until });
+    cluster.advance(Duration::from_secs(25));
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+#[test]
+fn an_elastic_job_at_its_minimum_waits_for_dns_too() {
+    let mut cluster = running();
+    made_again(&mut cluster, &[(wire::ANNOTATION_START_MIN_WORKERS, "2")]);
+    cluster.worker(2, &json!({"phase": "Pending", "ready": false}));
+
+    assert!(matches!(cluster.gate(), Gate::Closed { waiting_for, .. } if waiting_for == Missing::default()));
+    cluster.advance(Duration::from_secs(20));
+    assert_eq!(because(&cluster), Some(Because::Minimum));
+}
+
+#[test]
+fn the_time_out_ends_the_wait_for_dns() {
+    let mut cluster = running();
+    made_again(&mut cluster, &[(wire::ANNOTATION_START_GATE_TIMEOUT, "10s")]);
+
+    assert!(matches!(cluster.gate(), Gate::Closed { .. }));
+    cluster.advance(Duration::from_secs(5));
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+#[test]
+fn a_job_made_again_without_a_gate_waits_for_nothing() {
+    let mut cluster = running();
+    made_again(&mut cluster, &[(wire::ANNOTATION_START_GATE, "none")]);
+
+    assert_eq!(cluster.gate(), Gate::NotUsed);
+}
+
+/// Nobody has asked for the address of the one before.
+#[test]
+fn a_worker_made_again_while_the_launcher_waits_is_waited_for_and_dns_is_not() {
+    let mut cluster = waiting(&[]);
+    cluster.ready();
+    cluster.advance(Duration::from_secs(5));
+    cluster.objects.remove(&pod_name("pi-worker-1"));
+    cluster.settle();
+    let waiting_for = Missing { sample: vec![1], count: 1 };
+    assert!(matches!(cluster.gate(), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for));
+
+    cluster.ready();
+    assert_eq!(because(&cluster), Some(Because::AllReady));
+}
+
+/// The back-off lies between the two.
+#[test]
+fn a_retry_does_not_wait_for_dns() {
+    let mut cluster = running();
+    cluster.objects.remove(&pod_name("pi-worker-1"));
+    cluster.patch(&pod_name("pi-launcher-a"), &json!({"status": {"phase": "Failed"}}));
+    cluster.patch(&launcher(), &json!({"status": {"failed": 1}}));
+    cluster.settle();
+    cluster.launch("pi-launcher-b");
+    cluster.ready();
+
+    assert!(matches!(cluster.gate(), Gate::Open { pod, .. } if pod == "pi-launcher-b"));
+}
+
 #[test]
 fn a_job_that_was_created_suspended_has_nothing_to_forget() {
     let mut job = raw(3);

@@ -19,11 +19,13 @@ use coxswain_model::{
         SliceSeen, Uid, Version,
     },
 };
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::{
+    departures::Departures,
     key::JobKey,
     table::{Row, Table},
 };
@@ -49,6 +51,8 @@ pub struct Index {
     pub groups: Table<Named<PodGroupSeen>>,
     /// Values of the cluster's priority classes; watched under gang scheduling alone.
     pub priorities: Priorities,
+    /// When launchers left.
+    pub departures: Departures,
 }
 
 impl Index {
@@ -71,13 +75,20 @@ impl Index {
             pod_group: named(self.groups.of(key), names.job()),
             pods,
             published: self.slices.of(key).iter().flat_map(|slice| slice.seen.pods.iter().cloned()).collect(),
+            asked: self.departures.last(key),
+        }
+    }
+
+    /// Takes note of launchers that have left, as the watch has told before `now`.
+    pub fn note_left(&mut self, now: Timestamp) {
+        for job in self.pods.left() {
+            self.departures.left(job, now);
         }
     }
 
     /// Drops what the watches have not confirmed in time. Returns the jobs that have to look again.
     pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
-        let Self { jobs, pods, services, slices: _, configs, secrets, launchers, groups, priorities: _ } =
-            self;
+        let Self { jobs, pods, services, configs, secrets, launchers, groups, .. } = self;
         let mut keys = jobs.expire(now);
         keys.append(&mut pods.expire(now));
         keys.append(&mut services.expire(now));
@@ -226,6 +237,10 @@ impl Row for PodSeen {
             && (*ready, *deleting, *gate) == (other.ready, other.deleting, other.gate)
             && (name, uid, controller, failure)
                 == (&other.name, &other.uid, &other.controller, &other.failure)
+    }
+
+    fn asks_dns(&self) -> bool {
+        PodSeen::asks_dns(self)
     }
 }
 

@@ -39,6 +39,10 @@ pub trait Row: Clone {
     fn order(&self, other: &Self) -> Ordering;
     /// Nothing differs but the version.
     fn is_same(&self, other: &Self) -> bool;
+    /// It may ask DNS for the hosts of its job.
+    fn asks_dns(&self) -> bool {
+        false
+    }
 }
 
 type Rows<R> = HashMap<JobKey, Vec<R>>;
@@ -55,6 +59,8 @@ pub struct Table<R> {
     unconfirmed: HashSet<Uid>,
     /// The same in the order of their ends; may name rows that have been confirmed since.
     ends: VecDeque<(Instant, JobKey, Uid)>,
+    /// Jobs of rows that may have asked DNS until the watch showed their end.
+    left: Vec<JobKey>,
 }
 
 impl<R> Default for Table<R> {
@@ -65,6 +71,7 @@ impl<R> Default for Table<R> {
             newest: Version(0),
             unconfirmed: HashSet::new(),
             ends: VecDeque::new(),
+            left: Vec::new(),
         }
     }
 }
@@ -91,7 +98,14 @@ impl<R: Row> Table<R> {
         self.unconfirmed.remove(row.uid());
         let rows = entry(&mut self.rows, job);
         match rows.binary_search_by(|other| other.order(&row)) {
-            Ok(at) => rows.get_mut(at).is_some_and(|old| replace(old, row)),
+            Ok(at) => rows.get_mut(at).is_some_and(|old| {
+                let asked = old.asks_dns();
+                let changed = replace(old, row);
+                if asked && !old.asks_dns() {
+                    self.left.push(job.clone());
+                }
+                changed
+            }),
             Err(at) => {
                 rows.insert(at, row);
                 true
@@ -103,7 +117,11 @@ impl<R: Row> Table<R> {
     pub fn ended(&mut self, job: &JobKey, row: &R) -> bool {
         self.newest = self.newest.max(row.version());
         self.unconfirmed.remove(row.uid());
-        self.remove(job, row)
+        let removed = self.remove(job, row);
+        if removed.as_ref().is_some_and(Row::asks_dns) {
+            self.left.push(job.clone());
+        }
+        removed.is_some()
     }
 
     /// The watch begins to list anew; what stands here stays until [`Table::listed_all`].
@@ -132,8 +150,19 @@ impl<R: Row> Table<R> {
         self.unconfirmed.retain(|uid| kept.contains(uid));
         drop(kept);
         let changed = differences(&self.rows, &fresh);
+        let asking = |rows: &Rows<R>, job: &JobKey| -> HashSet<Uid> {
+            let asking = rows.get(job).into_iter().flatten().filter(|row| row.asks_dns());
+            asking.map(|row| row.uid().clone()).collect()
+        };
+        let left = changed.iter().filter(|job| !asking(&self.rows, job).is_subset(&asking(&fresh, job)));
+        self.left.extend(left.cloned());
         self.rows = fresh;
         changed
+    }
+
+    /// Jobs of rows that may have asked DNS and, as the watch has shown since the last call, do so no more.
+    pub fn left(&mut self) -> Vec<JobKey> {
+        std::mem::take(&mut self.left)
     }
 
     /// The answer to our own write of an object. Does nothing if the watch has already passed that version.
@@ -202,15 +231,13 @@ impl<R: Row> Table<R> {
     }
 
     /// A later object of the same name stays.
-    fn remove(&mut self, job: &JobKey, row: &R) -> bool {
-        let Some(rows) = self.rows.get_mut(job) else { return false };
-        let Ok(at) = rows.binary_search_by(|other| other.order(row)) else { return false };
-        if rows.get(at).is_none_or(|old| old.uid() != row.uid()) {
-            return false;
-        }
-        rows.remove(at);
+    fn remove(&mut self, job: &JobKey, row: &R) -> Option<R> {
+        let rows = self.rows.get_mut(job)?;
+        let at = rows.binary_search_by(|other| other.order(row)).ok()?;
+        rows.get(at).filter(|old| old.uid() == row.uid())?;
+        let removed = rows.remove(at);
         self.tidy(job);
-        true
+        Some(removed)
     }
 
     fn tidy(&mut self, job: &JobKey) {

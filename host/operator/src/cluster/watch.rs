@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, fmt::Debug, pin::pin, sync::Arc};
 
 use coxswain_model::api::wire;
 use futures::StreamExt;
+use jiff::Timestamp;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::{
     Api, Client, Resource, ResourceExt,
@@ -201,6 +202,7 @@ impl Watches {
                 ended.map(|(job, _)| (job, Cause::Child)).into_iter().collect()
             }
         };
+        index.note_left(Timestamp::now());
         drop(index);
         for (job, cause) in &woken {
             (self.wake)(job, *cause);

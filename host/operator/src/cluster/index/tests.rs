@@ -108,3 +108,94 @@ fn a_status_is_no_wish_and_an_annotation_is_one() {
     assert!(plain.asks_the_same(&job_row("2", &json!({"status": {"startTime": "2026-01-01T00:00:00Z"}}))));
     assert!(!plain.asks_the_same(&job_row("2", &json!({"spec": {"slotsPerWorker": 2}}))));
 }
+
+/// A launcher's pod.
+fn launcher(version: u64, changes: &serde_json::Value) -> PodSeen {
+    let mut object = json!({
+        "metadata": {
+            "name": "pi-launcher-a", "namespace": "team-a", "uid": "l", "resourceVersion": version.to_string(),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: wire::ROLE_LAUNCHER},
+        },
+        "status": {"phase": "Running"},
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        object[key] = value.clone();
+    }
+    serde_json::from_value::<PodWire>(object).unwrap().row().unwrap().1
+}
+
+fn noon() -> Timestamp {
+    "2026-01-01T12:00:00Z".parse().unwrap()
+}
+
+/// When the launchers of a job of this name left, as the job is told that has the name now.
+fn asked(index: &mut Index) -> Option<Timestamp> {
+    index.note_left(noon());
+    index.jobs.shown(&key(), job_row("90", &json!({})));
+    index.seen(&key(), &valid(index)).asked
+}
+
+#[test]
+fn a_job_is_told_when_the_launcher_of_an_earlier_one_left() {
+    let mut index = Index::default();
+    index.jobs.shown(&key(), job_row("1", &json!({})));
+    index.pods.shown(&key(), launcher(2, &json!({})));
+    assert_eq!(asked(&mut index), None, "it is there");
+
+    index.jobs.ended(&key(), &job_row("3", &json!({})));
+    index.pods.ended(&key(), &launcher(4, &json!({})));
+
+    assert_eq!(asked(&mut index), Some(noon()));
+    index.departures.expire(noon() + coxswain_model::gate::DNS_CACHE);
+    assert_eq!(asked(&mut index), None);
+}
+
+#[test]
+fn a_launcher_leaves_when_it_ends_and_not_when_its_pod_is_removed_later() {
+    let mut index = Index::default();
+    index.pods.shown(&key(), launcher(2, &json!({})));
+    index.pods.shown(&key(), launcher(3, &json!({"status": {"phase": "Succeeded"}})));
+    assert_eq!(asked(&mut index), Some(noon()));
+
+    index.departures = Departures::default();
+    index.pods.ended(&key(), &launcher(4, &json!({"status": {"phase": "Succeeded"}})));
+
+    assert_eq!(asked(&mut index), None);
+}
+
+#[test]
+fn a_launcher_that_waited_at_its_gate_has_asked_nobody() {
+    let mut index = Index::default();
+    let gated = json!({"spec": {"schedulingGates": [{"name": wire::GATE_WORKERS}]}});
+    index.pods.shown(&key(), launcher(2, &gated));
+    index.pods.ended(&key(), &launcher(3, &gated));
+
+    assert_eq!(asked(&mut index), None);
+}
+
+#[test]
+fn a_worker_that_goes_says_nothing_about_launchers() {
+    let mut index = Index::default();
+    let worker = pod("worker", "pi-worker-0", "2026-01-01T00:00:00Z", 2);
+    index.pods.shown(&key(), worker.clone());
+    index.pods.ended(&key(), &worker);
+
+    assert_eq!(asked(&mut index), None);
+}
+
+/// The watch was interrupted meanwhile.
+#[test]
+fn a_launcher_that_a_new_list_lacks_has_left() {
+    let mut index = Index::default();
+    index.pods.shown(&key(), launcher(2, &json!({})));
+    index.pods.listing();
+    index.pods.listed(&key(), launcher(3, &json!({})));
+    index.pods.listed_all();
+    assert_eq!(asked(&mut index), None, "it is there");
+
+    index.pods.listing();
+    index.pods.listed_all();
+
+    assert_eq!(asked(&mut index), Some(noon()));
+}
