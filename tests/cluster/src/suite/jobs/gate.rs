@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Job, Space,
-    objects::{Kind, gates, has, list},
+    objects::{Kind, gates, has, list, text},
     space::{LIMIT, launchers, workers},
 };
 use anyhow::{Context as _, Result};
@@ -108,6 +108,36 @@ fn started(pod: &crate::Object) -> Result<k8s_openapi::jiff::Timestamp> {
     let at =
         state.pointer("/state/terminated/startedAt").and_then(|at| at.as_str()).context("not terminated")?;
     Ok(at.parse()?)
+}
+
+/// DNS was asked for the same names a moment before, and gives out for 30 s what it answered then.
+#[tokio::test]
+async fn the_launcher_of_a_job_made_again_at_once_is_told_of_its_own_workers() -> Result<()> {
+    let space = Space::new("again").await?;
+    let job = |then: &str| {
+        let ask = "while read -r host _; do getent hosts $host; done </etc/mpi/hostfile";
+        Job::pi("pi")
+            .run_policy("backoffLimit", 0)
+            .run_policy("cleanPodPolicy", "None")
+            .launcher_runs(&format!("{ask}; mpirun -n 2 /home/mpiuser/pi 1000000 && {then}"))
+    };
+    space.create(&job("touch /tmp/ran && sleep 600")).await?;
+    let first = space.launcher_runs("pi").await?;
+    space.exec(&first, &["timeout", "60", "sh", "-c", "until test -e /tmp/ran; do sleep 0.1; done"]).await?;
+    space.delete(Kind::MpiJob, "pi").await?;
+
+    space.create(&job("true")).await?;
+    space.succeeds("pi").await?;
+
+    space.launcher_started_once("pi").await?;
+    space.ran_on_workers("pi", 2).await?;
+    let pods = space.all(Kind::Pod).await?;
+    let addresses: Vec<&str> = workers(&pods).into_iter().map(|pod| text(pod, "/status/podIP")).collect();
+    let output = space.output("pi").await?;
+    let told = output.lines().filter(|line| line.contains("pi-worker-") && !line.contains(" on "));
+    let told: Vec<&str> = told.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(told, addresses, "{output}");
+    space.remove().await
 }
 
 #[tokio::test]
