@@ -9,7 +9,7 @@
 //! - A launcher has run and left, because the job was suspended, or because it was deleted and made again under its
 //!   name: what it asked for last is forgotten [`DNS_CACHE`] after it ended. It can have been told of the workers of before
 //!   only while those were there, and each was gone before the one that now has its name was created. (One that outlives
-//!   that and goes on asking may make DNS remember that there is no such name. ssh says so at once, and is tried again.)
+//!   that and goes on asking may make DNS remember that there is no such name, which ssh says at once and a retry mends.)
 //! - A launcher has failed and is tried again: nothing, [`super::Because::RanBefore`]; the Job controller's back-off
 //!   (10 s, doubling) has passed, and if that is too short for a worker that was made again, it tries once more.
 //!
