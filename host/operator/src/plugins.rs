@@ -42,7 +42,7 @@ use coxswain_model::{
     status::trouble::Trouble,
     view::Setting,
 };
-use coxswain_sandbox::{Chain, Fault, Link, Plugin, Sandbox};
+use coxswain_sandbox::{Chain, Child, Compiler, Fault, Link, Plugin, Sandbox};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::spawn_blocking,
@@ -63,6 +63,9 @@ use self::{
     state::Store,
 };
 use crate::cluster::lease::Standing;
+
+/// The subcommand that compiles a plugin from standard input to standard output.
+pub const COMPILE: &str = "compile-plugin";
 
 /// Why there is no plan for a job.
 #[derive(Debug)]
@@ -127,26 +130,32 @@ pub struct InCluster {
 impl Plugins {
     /// Without a cluster: only what [`Plugins::load_floor`] and [`Plugins::load_file`] bring.
     pub fn new(rules: Rules) -> Result<Self> {
-        Self::with(rules, None, &prometheus::Registry::new()).map(|(plugins, _)| plugins)
+        let metrics = prometheus::Registry::new();
+        Self::with(rules, None, Compiler::Here, &metrics).map(|(plugins, _)| plugins)
     }
 
-    /// Over a cluster's plugin namespace; counts in `metrics`. The turns are for [`follow`].
+    /// Over a cluster's plugin namespace; compiles in processes of their own; counts in `metrics`. The turns are for
+    /// [`follow`].
     pub fn in_cluster(
         rules: Rules,
         cluster: InCluster,
         metrics: &prometheus::Registry,
     ) -> Result<(Self, Turns)> {
-        Self::with(rules, Some(cluster), metrics)
+        // Not by a path: this very program, also where the file was replaced meanwhile.
+        let child = Child { program: "/proc/self/exe".into(), words: vec![COMPILE.to_owned()] };
+        Self::with(rules, Some(cluster), Compiler::Child(child), metrics)
     }
 
     fn with(
         rules: Rules,
         cluster: Option<InCluster>,
+        compiler: Compiler,
         metrics: &prometheus::Registry,
     ) -> Result<(Self, Turns)> {
         let cores = available_parallelism().map_or(2, NonZero::get).max(2);
         let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
-        let sandbox = Sandbox::with_observer(measured.observer()).context("starting the plugin sandbox")?;
+        let observer = measured.observer();
+        let sandbox = Sandbox::with(compiler, observer).context("starting the plugin sandbox")?;
         let (turns, turned) = mpsc::channel(1);
         let (store, jobs, standing) = match cluster {
             Some(InCluster { store, jobs, standing }) => (Some(store), Some(jobs), standing),

@@ -7,7 +7,7 @@ pub mod render;
 mod rendering;
 mod table;
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -31,6 +31,9 @@ enum Command {
     /// Write, check, pack and watch plugins.
     #[command(subcommand)]
     Plugin(plugin::Command),
+    /// Compile a plugin from standard input to standard output; the operator calls itself so.
+    #[command(name = crate::plugins::COMPILE, hide = true)]
+    CompilePlugin,
 }
 
 impl Tool {
@@ -44,17 +47,36 @@ impl Tool {
 
     /// Runs it; an error is told to the person at the terminal.
     pub fn run(self) -> ExitCode {
+        if let Command::CompilePlugin = self.command {
+            return compile_plugin();
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let result = runtime.map_err(Into::into).and_then(|runtime| match self.command {
-            Command::Render(arguments) => {
-                runtime.block_on(render::run(arguments)).map(|()| ExitCode::SUCCESS)
-            }
-            Command::Drain(arguments) => runtime.block_on(drain::run(arguments)).map(|()| ExitCode::SUCCESS),
-            Command::Plugin(command) => runtime.block_on(command.run()),
-        });
+        let result = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(self.command.run()));
         result.unwrap_or_else(|error| {
             eprintln!("coxswain: {error:#}");
             ExitCode::FAILURE
         })
+    }
+}
+
+impl Command {
+    async fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Render(arguments) => render::run(arguments).await.map(|()| ExitCode::SUCCESS),
+            Self::Drain(arguments) => drain::run(arguments).await.map(|()| ExitCode::SUCCESS),
+            Self::Plugin(command) => command.run().await,
+            Self::CompilePlugin => Ok(compile_plugin()),
+        }
+    }
+}
+
+/// Without a runtime, which would only cost memory. An error is the operator's to tell, so it has no introduction.
+fn compile_plugin() -> ExitCode {
+    match coxswain_sandbox::compile(&mut io::stdin().lock(), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

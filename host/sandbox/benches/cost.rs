@@ -27,7 +27,7 @@ use std::{
 };
 
 use coxswain_model::view::{JobView, MemberState};
-use coxswain_sandbox::{Call, Chain, Link, Observer, Plugin, Sandbox};
+use coxswain_sandbox::{Call, Chain, Compiler, Link, Observer, Plugin, Sandbox};
 
 /// Sizes of jobs that the design speaks of.
 const HOSTS: [u32; 4] = [8, 64, 1_000, 10_000];
@@ -45,7 +45,7 @@ fn main() {
     let fuel = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&fuel);
     let observer: Observer = Arc::new(move |call: &Call<'_>| seen.store(call.fuel, Ordering::Relaxed));
-    let sandbox = Sandbox::with_observer(observer).unwrap();
+    let sandbox = Sandbox::with(Compiler::Here, observer).unwrap();
 
     for (name, flavor) in [("openmpi", "OpenMPI"), ("intel-mpi", "Intel"), ("mpich", "MPICH")] {
         let bytes = given::bytes(name);
@@ -78,7 +78,7 @@ fn whole_chain() {
     let observer: Observer = Arc::new(move |call: &Call<'_>| {
         sum.fetch_add(call.fuel, Ordering::Relaxed);
     });
-    let sandbox = Sandbox::with_observer(observer).unwrap();
+    let sandbox = Sandbox::with(Compiler::Here, observer).unwrap();
     let link = |name: &str| {
         let plugin = sandbox.load(name, &given::bytes(name), given::BOUND).unwrap();
         let settings = given::merged(&plugin, &[]);

@@ -21,6 +21,21 @@ const BACKTRACE_FRAMES: Option<NonZeroUsize> = NonZeroUsize::new(8);
 /// are no threads. The ticker is a thread of its own, as an executor whose threads all sit in guests would not tick; it
 /// ends with the engine.
 pub fn start() -> Result<Engine> {
+    let engine = without_clock().map_err(anyhow::Error::from).context("starting the WebAssembly engine")?;
+    let weak = engine.weak();
+    let tick = move || {
+        while let Some(engine) = weak.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            thread::sleep(TICK);
+        }
+    };
+    thread::Builder::new().name("epoch".into()).spawn(tick).context("starting the engine's clock")?;
+    Ok(engine)
+}
+
+/// The same for compiling alone: nothing must run on it.
+pub fn without_clock() -> wasmtime::Result<Engine> {
     let mut config = Config::new();
     config
         .consume_fuel(true)
@@ -33,17 +48,5 @@ pub fn start() -> Result<Engine> {
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .wasm_backtrace_max_frames(BACKTRACE_FRAMES);
-    let engine =
-        Engine::new(&config).map_err(anyhow::Error::from).context("starting the WebAssembly engine")?;
-
-    let weak = engine.weak();
-    let tick = move || {
-        while let Some(engine) = weak.upgrade() {
-            engine.increment_epoch();
-            drop(engine);
-            thread::sleep(TICK);
-        }
-    };
-    thread::Builder::new().name("epoch".into()).spawn(tick).context("starting the engine's clock")?;
-    Ok(engine)
+    Engine::new(&config)
 }

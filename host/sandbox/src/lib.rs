@@ -11,11 +11,12 @@
 //! ```
 //!
 //! Calls block for up to two seconds: call them where blocking is fine.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bindings;
 mod call;
 mod chain;
+mod compiler;
 mod convert;
 mod engine;
 mod fault;
@@ -24,5 +25,6 @@ mod load;
 
 pub use call::{Call, Function, Observer};
 pub use chain::{Chain, ChainFault, Link};
+pub use compiler::{Child, Compiler, compile};
 pub use fault::{Break, Fault, Refused};
 pub use load::{Plugin, Sandbox};

@@ -20,6 +20,7 @@ use wasmtime::{
 use crate::{
     bindings::v0_1::{DescribesPre, launches::LaunchesPre, tunes::TunesPre},
     call::{Caller, Function, Limits, Observer},
+    compiler::Compiler,
     convert::{self, Input},
     engine,
     fault::{Break, Fault, Refused},
@@ -37,6 +38,7 @@ pub struct Sandbox(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
+    compiler: Compiler,
     observer: Option<Observer>,
     /// Held while compiling: one at a time, as that is what takes memory.
     compiling: Mutex<()>,
@@ -57,13 +59,13 @@ struct Loaded {
 // === impl Sandbox ===
 
 impl Sandbox {
-    /// Starts an engine.
+    /// Starts an engine that compiles in this process, as suits tools and tests.
     ///
     /// # Errors
     ///
     /// Where the machine gives no thread, or wasmtime does not know it.
     pub fn new() -> Result<Self> {
-        Self::with_observer(None)
+        Self::with(Compiler::Here, None)
     }
 
     /// Starts an engine; `observer` is told of every call, on the caller's thread.
@@ -71,9 +73,10 @@ impl Sandbox {
     /// # Errors
     ///
     /// As [`Self::new`].
-    pub fn with_observer(observer: impl Into<Option<Observer>>) -> Result<Self> {
+    pub fn with(compiler: Compiler, observer: impl Into<Option<Observer>>) -> Result<Self> {
         let engine = engine::start()?;
-        Ok(Self(Arc::new(Shared { engine, observer: observer.into(), compiling: Mutex::new(()) })))
+        let (observer, compiling) = (observer.into(), Mutex::new(()));
+        Ok(Self(Arc::new(Shared { engine, compiler, observer, compiling })))
     }
 
     /// Inspects, compiles and asks `bytes` (at most `bound` of them) who they are. They must call themselves `name`.
@@ -122,7 +125,7 @@ impl Sandbox {
 
     fn compile(&self, bytes: &[u8]) -> Result<Component, Refused> {
         let _one_at_a_time = self.0.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        Component::new(&self.0.engine, bytes).map_err(|error| Refused::NotCompiled(format!("{error:#}")))
+        self.0.compiler.component(&self.0.engine, bytes).map_err(Refused::NotCompiled)
     }
 }
 

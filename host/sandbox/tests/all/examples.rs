@@ -6,7 +6,7 @@ use coxswain_model::{
     plan::Plan,
     view::{JobView, MemberState, Setting, SshView},
 };
-use coxswain_sandbox::{Call, Chain, Function, Link, Observer, Sandbox};
+use coxswain_sandbox::{Call, Chain, Compiler, Function, Link, Observer, Sandbox};
 use pretty_assertions::assert_eq;
 
 use crate::{
@@ -124,7 +124,7 @@ fn fuel(name: &str, flavor: &str, workers: u32) -> u64 {
             *counted.lock().unwrap_or_else(PoisonError::into_inner) += call.fuel;
         }
     });
-    let plugin = Sandbox::with_observer(count).unwrap().load(name, &bytes(name), BOUND).unwrap();
+    let plugin = Sandbox::with(Compiler::Here, count).unwrap().load(name, &bytes(name), BOUND).unwrap();
     let settings = merged(&plugin, &[]);
     let chain = Chain { launcher: Link { plugin, settings }, tuners: vec![] };
     let job = job(flavor, workers, 8);

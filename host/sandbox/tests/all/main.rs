@@ -8,6 +8,7 @@
 )]
 
 mod chain;
+mod compiling;
 mod examples;
 mod given;
 mod golden;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use coxswain_sandbox::{Call, Function, Observer, Sandbox};
+use coxswain_sandbox::{Call, Compiler, Function, Observer, Sandbox};
 use pretty_assertions::assert_eq;
 
 use crate::given::{BOUND, bytes, job, merged};
@@ -18,7 +18,7 @@ fn observed(name: &str) -> (coxswain_sandbox::Plugin, Seen) {
         let broken = call.broken.map(coxswain_sandbox::Break::reason);
         into.lock().unwrap().push((call.function, call.fuel, call.output_bytes, broken));
     });
-    let sandbox = Sandbox::with_observer(observer).unwrap();
+    let sandbox = Sandbox::with(Compiler::Here, observer).unwrap();
     (sandbox.load(name, &bytes(name), BOUND).unwrap(), seen)
 }
 

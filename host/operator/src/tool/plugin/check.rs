@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use clap::Args;
 use coxswain_model::{plan::Note, policy::ClusterPolicy};
-use coxswain_sandbox::{Call, Function, Observer, Plugin, Sandbox};
+use coxswain_sandbox::{Call, Compiler, Function, Observer, Plugin, Sandbox};
 
 use super::{
     Format,
@@ -76,7 +76,7 @@ impl Calls {
 
 fn report(component: &Component) -> Result<Report> {
     let calls = Calls::default();
-    let sandbox = Sandbox::with_observer(calls.observer()).context("starting the plugin sandbox")?;
+    let sandbox = Sandbox::with(Compiler::Here, calls.observer()).context("starting the plugin sandbox")?;
     let mut report = Report {
         file: component.file.clone(),
         name: component.name.clone(),

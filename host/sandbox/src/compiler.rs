@@ -1,0 +1,113 @@
+//! Bytes to machine code: here, or in a process that ends with it.
+//!
+//! The compiler keeps 8 MB for its next component and pages in as much of the program's text; both stay for as long as
+//! the process. A child takes them along. It also has limits of its own, so that a component on which the compiler runs
+//! away costs that component, not the process that serves jobs.
+
+use std::{
+    io::{Read, Write},
+    os::unix::process::ExitStatusExt,
+    path::PathBuf,
+    process::{Command, ExitStatus, Stdio},
+};
+
+use anyhow::{Context, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use wasmtime::{Engine, component::Component};
+
+use crate::engine;
+
+/// Seconds of computing that a child may use. The shipped plugins take 0.1 to 0.2; one of 4 MiB, the largest, would take 13 at their rate.
+const SECONDS: u64 = 60;
+
+/// Address space of a child. The shipped plugins have it compute in 27 MB.
+const ADDRESS_SPACE: u64 = 2 << 30;
+
+/// Where components are compiled.
+#[derive(Clone, Debug)]
+pub enum Compiler {
+    /// In this process: for tools and tests, which end soon.
+    Here,
+    /// In a process for each component.
+    Child(Child),
+}
+
+/// A program that calls [`compile`] when it is started with these words.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// The program: the caller's own, as machine code is for one version of the engine.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub words: Vec<String>,
+}
+
+/// What a child does: reads a component, writes its machine code. Limits this whole process.
+///
+/// # Errors
+///
+/// The component does not compile, or a pipe is closed.
+pub fn compile(from: &mut impl Read, to: &mut impl Write) -> Result<()> {
+    for (resource, most) in [(Resource::Cpu, SECONDS), (Resource::As, ADDRESS_SPACE), (Resource::Core, 0)] {
+        // Whoever started the operator may have set a lower one.
+        let limit = Some(getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most)));
+        setrlimit(resource, Rlimit { current: limit, maximum: limit }).context("limiting the compiler")?;
+    }
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).context("reading the component")?;
+    let code = engine::without_clock()?.precompile_component(&bytes)?;
+    to.write_all(&code).context("writing the machine code")
+}
+
+impl Compiler {
+    /// The component of `bytes`, for `engine`. An error is in words for its author.
+    pub(crate) fn component(&self, engine: &Engine, bytes: &[u8]) -> Result<Component, String> {
+        let component = match self {
+            Self::Here => Component::new(engine, bytes),
+            Self::Child(child) => loaded(engine, &child.compile(bytes)?),
+        };
+        component.map_err(|error| format!("{error:#}"))
+    }
+}
+
+impl Child {
+    fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let started = Command::new(&self.program)
+            .args(&self.words)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = started.map_err(|error| format!("the compiler could not be started: {error}"))?;
+        // It reads all before it writes. If it ends before that, its exit code says more than a broken pipe.
+        let fed = child.stdin.take().map(|mut pipe| pipe.write_all(bytes));
+        let output = child.wait_with_output().map_err(|error| format!("the compiler was lost: {error}"))?;
+        if output.status.success() && matches!(fed, Some(Ok(()))) {
+            return Ok(output.stdout);
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        Err(ending(output.status, words.trim()))
+    }
+}
+
+fn ending(status: ExitStatus, words: &str) -> String {
+    match status.signal() {
+        None if !words.is_empty() => words.to_owned(),
+        None => format!("the compiler ended with {status}"),
+        Some(9) => {
+            "the compiler was killed, as by a node or a pod without memory left; any change of the plugin's \
+                    ConfigMap has it tried again"
+                .to_owned()
+        }
+        Some(24) => format!("the compiler used up its {SECONDS} seconds"),
+        Some(_) => format!("the compiler ended with {status}: {words}"),
+    }
+}
+
+#[allow(unsafe_code, reason = "wasmtime runs what it is given here; see below")]
+fn loaded(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: what is deserialized is trusted to be machine code that this engine's compiler wrote. It comes from a
+    // child with this program's own text through a pipe that nobody else holds, ended without an error, and was never
+    // stored. A component that could make the compiler write something else could do so in this process too.
+    unsafe { Component::deserialize(engine, code) }
+}
