@@ -10,6 +10,10 @@ export BASH_ENV := $(CURDIR)/target/setup.env
 
 BED := target/bed/bin/bed
 TARGET := $(shell uname -m)-unknown-linux-gnu
+# Kernels for arm64 have pages of 4, 16 or 64 KiB; a heap built for the largest works on all.
+ifeq ($(shell uname -m),aarch64)
+export JEMALLOC_SYS_WITH_LG_PAGE := 16
+endif
 OPERATOR := target/$(TARGET)/release/coxswain
 .DEFAULT_GOAL := help
 

@@ -5,6 +5,9 @@ use std::{io::Write, process::ExitCode};
 
 use coxswain_operator::{flags, run, tool};
 
+#[global_allocator]
+static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     if let Some(tool) = tool::Tool::from_words(std::env::args()) {
         return tool.run();

@@ -60,8 +60,6 @@ impl Operator {
             .args(["--lock-namespace", OPERATOR_NAMESPACE, "--health-port", "0"])
             .args(flags)
             .env_remove("KUBECONFIG")
-            // As in the shipped Deployment.
-            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
