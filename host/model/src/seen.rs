@@ -1,20 +1,13 @@
 //! What the cluster holds of one job: a snapshot out of the watches' compact index. No full objects.
 
+mod uid;
+
 use std::{collections::HashSet, sync::Arc};
 
 use jiff::Timestamp;
 
+pub use self::uid::Uid;
 use crate::{job::ValidJob, names::Names, step::Kind};
-
-/// Identity of an object for its whole life.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Uid(pub Box<str>);
-
-impl From<&str> for Uid {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
 
 /// `resourceVersion`: compared as a number, which Kubernetes allows since 1.35 and etcd always kept true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

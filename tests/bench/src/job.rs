@@ -51,9 +51,8 @@ impl Shape {
         let container = |name: &str| json!({"name": name, "image": "registry.example/team/image:1"});
         let mut workers = json!({"containers": [container("main")]});
         if self.realistic {
-            let env: Vec<Value> = (0..60)
-                .map(|n| json!({"name": format!("SETTING_{n:02}"), "value": "x".repeat(20)}))
-                .collect();
+            let env: Vec<Value> =
+                (0..60_u64).map(|n| json!({"name": format!("SETTING_{n:02}"), "value": text(n)})).collect();
             let mut main = container("main");
             main["env"] = env.into();
             workers = json!({"nodeName": "fake-00", "containers": [main, container("beside")]});
@@ -100,6 +99,17 @@ impl Shape {
 /// The `index`th job's name.
 pub fn name(index: u32) -> String {
     format!("job-{index:03}")
+}
+
+/// 20 characters of which no two are alike, so that what the operator keeps cannot be compressed to nothing.
+fn text(number: u64) -> String {
+    // Constants of splitmix64, whose steps look like chance.
+    let scramble = |word: u64| {
+        let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word ^ (word >> 27)
+    };
+    let word = scramble(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
+    format!("{word:016x}{:04x}", scramble(word) & 0xffff)
 }
 
 /// The objects of one job, to be filled in.

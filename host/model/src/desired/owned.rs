@@ -39,7 +39,7 @@ pub(super) fn owner(job: &ValidJob) -> Value {
         "apiVersion": wire::API_VERSION,
         "kind": wire::KIND,
         "name": job.names.job(),
-        "uid": &*job.uid.0,
+        "uid": job.uid.to_string(),
     })
 }
 

@@ -33,7 +33,7 @@ impl ValidJob {
         JobView {
             name: self.names.job().to_owned(),
             namespace: self.names.namespace().to_owned(),
-            id: self.uid.0.to_string(),
+            id: self.uid.to_string(),
             flavor: self.implementation.clone(),
             flavor_version: None,
             groups: std::iter::once(launcher).chain(worker).collect(),

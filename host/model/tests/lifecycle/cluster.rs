@@ -427,7 +427,7 @@ fn check(steps: &[Step], seen: &Seen, job: &ValidJob) {
                     (object.name.clone(), Some(&job.uid))
                 );
             }
-            Step::Delete { uid, .. } => assert!(!uid.0.is_empty()),
+            Step::Delete { uid, .. } => assert!(*uid != Uid::default()),
             Step::Patch { .. } | Step::Resume { .. } | Step::OpenGate { .. } => {}
         }
     }

@@ -3,6 +3,7 @@
 
 use std::{
     cmp::Ordering,
+    io::{Read, Write},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -19,9 +20,10 @@ use coxswain_model::{
         SliceSeen, Uid, Version,
     },
 };
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
 use super::{
@@ -120,7 +122,7 @@ impl Shared {
     }
 }
 
-/// A job, as JSON: decoded, the environment of its templates takes ten times the room. Passes decode it.
+/// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Passes decode it.
 #[derive(Clone, Debug)]
 pub struct JobRow {
     uid: Uid,
@@ -150,9 +152,9 @@ impl JobRow {
 
     /// The job. Nothing that was packed cannot be unpacked.
     pub fn job(&self) -> Option<MpiJob> {
-        let mut job: MpiJob = serde_json::from_slice(&self.asked).ok()?;
+        let mut job: MpiJob = unpacked(&self.asked)?;
         job.metadata.resource_version = self.version.0.to_string();
-        job.status = self.status.as_deref().and_then(|status| serde_json::from_slice(status).ok());
+        job.status = self.status.as_deref().and_then(unpacked);
         Some(job)
     }
 
@@ -168,9 +170,19 @@ struct Asked<'a> {
     spec: &'a MpiJobSpec,
 }
 
-/// Maps are ordered, so equal values give equal bytes.
+/// Maps are ordered and the compressor is deterministic, so equal values give equal bytes.
 fn packed(value: &impl Serialize) -> Box<[u8]> {
-    serde_json::to_vec(value).unwrap_or_default().into()
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    // It cannot fail: what it writes goes to memory.
+    let written = encoder.write_all(&text);
+    written.and_then(|()| encoder.finish()).unwrap_or_default().into()
+}
+
+fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let mut text = Vec::new();
+    DeflateDecoder::new(bytes).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 impl Row for JobRow {

@@ -107,7 +107,7 @@ impl<R: Row> Table<R> {
                 changed
             }),
             Err(at) => {
-                rows.insert(at, row);
+                insert(rows, at, row);
                 true
             }
         }
@@ -183,7 +183,7 @@ impl<R: Row> Table<R> {
             }
             Err(at) => {
                 let uid = row.uid().clone();
-                rows.insert(at, row);
+                insert(rows, at, row);
                 self.doubt(job, uid, now);
             }
         }
@@ -251,6 +251,14 @@ fn entry<'a, R>(rows: &'a mut Rows<R>, job: &JobKey) -> &'a mut Vec<R> {
     rows.entry(job.clone()).or_default()
 }
 
+/// Grows by an eighth: most kinds have one object a job, and room for four of each would be half of the index.
+fn insert<R>(rows: &mut Vec<R>, at: usize, row: R) {
+    if rows.len() == rows.capacity() {
+        rows.reserve_exact(rows.len() / 8 + 1);
+    }
+    rows.insert(at, row);
+}
+
 /// Inserts or replaces, whatever the versions.
 fn put<R: Row>(rows: &mut Vec<R>, row: R) {
     match rows.binary_search_by(|other| other.order(&row)) {
@@ -259,7 +267,7 @@ fn put<R: Row>(rows: &mut Vec<R>, row: R) {
                 *old = row;
             }
         }
-        Err(at) => rows.insert(at, row),
+        Err(at) => insert(rows, at, row),
     }
 }
 

@@ -76,12 +76,13 @@ impl Passes {
             let (permit, job) = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
+                // What has ended is let go of at once: after a start that is a pass over every job.
+                Some(_) = running.join_next() => continue,
                 turn = turn => turn,
             };
             if let Some(bucket) = &mut bucket {
                 bucket.spend();
             }
-            while running.try_join_next().is_some() {}
             let this = Arc::clone(&this);
             running.spawn(async move {
                 let ended = this.pass(&job).await;

@@ -109,5 +109,5 @@ impl Applier<'_> {
 
 /// The ConfigMap of files has an owner that is no controller, so any owner counts.
 fn is_owned_by(meta: &ObjectMeta, uid: &Uid) -> bool {
-    meta.owner_references.iter().flatten().any(|owner| *owner.uid == *uid.0)
+    meta.owner_references.iter().flatten().any(|owner| Uid::from(owner.uid.as_str()) == *uid)
 }

@@ -69,7 +69,7 @@ impl Applier<'_> {
         mut change: Value,
         subresource: Option<&'static str>,
     ) -> Result1 {
-        let preconditions = [("uid", &*uid.0), ("resourceVersion", &version.0.to_string())];
+        let preconditions = [("uid", uid.to_string()), ("resourceVersion", version.0.to_string())];
         if let Some(fields) = change.as_object_mut() {
             let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
             for (key, value) in preconditions {
@@ -94,7 +94,7 @@ impl Applier<'_> {
         let mut current = self.read(&object, uid).await?;
         if current.pointer("/status/startTime").is_some_and(|time| !time.is_null()) {
             let version = current.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-            let reset = json!({"metadata": {"uid": &*uid.0, "resourceVersion": version}, "status": {"startTime": null}});
+            let reset = json!({"metadata": {"uid": uid.to_string(), "resourceVersion": version}, "status": {"startTime": null}});
             let path = format!("{}/status", self.path(&object));
             let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, reset.to_string());
             current = parsed(&object, &self.write(&object, call).await?)?;
@@ -111,7 +111,7 @@ impl Applier<'_> {
         let body =
             self.write(object, Call::new(kind_label(object.kind), Method::GET, self.path(object))).await?;
         let current = parsed(object, &body)?;
-        if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.0) {
+        if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.to_string()) {
             return Ok(current);
         }
         let message = "the object is another one by now".to_owned();
@@ -142,7 +142,7 @@ impl Applier<'_> {
     }
 
     pub(super) async fn delete(&self, object: ObjectName, uid: &Uid, version: Option<Version>) -> Result1 {
-        let mut preconditions = json!({"uid": &*uid.0});
+        let mut preconditions = json!({"uid": uid.to_string()});
         if let (Some(version), Some(fields)) = (version, preconditions.as_object_mut()) {
             fields.insert("resourceVersion".to_owned(), version.0.to_string().into());
         }
