@@ -30,9 +30,9 @@ impl Queue {
         Self { core: Mutex::new(Core::new(settings)), changed: Notify::new(), metrics }
     }
 
-    /// Look at this job.
-    pub fn wake(&self, job: &JobKey, cause: Cause) {
-        self.lock().wake(job, cause, Instant::now());
+    /// Look at this job, which has so many pods.
+    pub fn wake(&self, job: &JobKey, cause: Cause, pods: usize) {
+        self.lock().wake(job, cause, pods, Instant::now());
         self.changed.notify_one();
     }
 

@@ -95,12 +95,13 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
     let rest =
         Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics)).while_leading(standing.clone());
     let (sink, writer) = events::channel(rest.clone(), Arc::clone(&metrics));
+    let index = Shared::default();
     let live = Live {
         rest,
-        index: Shared::default(),
+        index: index.clone(),
         events: sink,
         metrics: Arc::clone(&metrics),
-        wake: waker(&queue, &standing),
+        wake: waker(&queue, &standing, index),
         claimed: Claimed::default(),
     };
 
@@ -164,11 +165,12 @@ async fn lead(
 }
 
 /// Standbys let nothing pile up; whoever becomes leader looks at all jobs.
-fn waker(queue: &Arc<Queue>, standing: &Standing) -> Wake {
+fn waker(queue: &Arc<Queue>, standing: &Standing, index: Shared) -> Wake {
     let (queue, standing) = (Arc::clone(queue), standing.clone());
     Arc::new(move |job, cause| {
         if standing.leads() {
-            queue.wake(job, cause);
+            let pods = index.read().pods.of(job).len();
+            queue.wake(job, cause, pods);
         }
     })
 }

@@ -48,16 +48,34 @@ pub enum Ended {
 pub struct Settings {
     /// How long changes of a job's objects are gathered.
     pub coalesce: Duration,
+    /// And so much longer for each of its pods, up to [`LONGEST_COALESCE`]: a pass looks at all of them, so the cost of
+    /// bringing up a pod does not grow with the job.
+    pub coalesce_pod: Duration,
     /// Every job is looked at after this long, ±10 %: heals what a lost event hid.
     pub resync: Duration,
 }
 
 impl Default for Settings {
-    /// 75 ms: below what a person sees, and some hundred pods' events. 10 minutes.
+    /// 75 ms: below what a person sees, and some hundred pods' events; a quarter of a second for 1 000 workers, which
+    /// take some ten times that to come up. 10 minutes.
     fn default() -> Self {
-        Self { coalesce: Duration::from_millis(75), resync: Duration::from_mins(10) }
+        Self {
+            coalesce: Duration::from_millis(75),
+            coalesce_pod: Duration::from_micros(150),
+            resync: Duration::from_mins(10),
+        }
     }
 }
+
+impl Settings {
+    fn gathers(&self, pods: usize) -> Duration {
+        let pods = u32::try_from(pods).unwrap_or(u32::MAX);
+        self.coalesce_pod.saturating_mul(pods).saturating_add(self.coalesce).min(LONGEST_COALESCE)
+    }
+}
+
+/// A start gate opens so much later at most.
+const LONGEST_COALESCE: Duration = Duration::from_secs(1);
 
 /// Smallest and largest delay after one and many failures.
 const FAILED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
@@ -133,14 +151,14 @@ impl Core {
         }
     }
 
-    /// Look at this job.
-    pub fn wake(&mut self, job: &JobKey, cause: Cause, now: Instant) {
+    /// Look at this job, which has so many pods.
+    pub fn wake(&mut self, job: &JobKey, cause: Cause, pods: usize, now: Instant) {
         let backoff = self.entries.get(job).and_then(|entry| entry.backoff);
         let due = match cause {
             Cause::Job => Due { at: now, rank: Rank::Job },
             Cause::Other => Due { at: now, rank: Rank::Child },
             Cause::Child => {
-                let at = now + self.settings.coalesce;
+                let at = now + self.settings.gathers(pods);
                 Due { at: backoff.map_or(at, |end| end.max(at)), rank: Rank::Child }
             }
         };

@@ -17,7 +17,7 @@ impl Bench {
     }
 
     fn wake(&mut self, name: &str, cause: Cause) {
-        self.core.wake(&job(name), cause, self.now);
+        self.core.wake(&job(name), cause, 0, self.now);
     }
 
     fn pass(&mut self, milliseconds: u64) {
@@ -48,6 +48,18 @@ impl Bench {
 }
 
 const WELL: Ended = Ended::Well { wake: None };
+
+#[test]
+fn changes_of_a_large_job_are_gathered_for_longer_but_at_most_a_second() {
+    for (pods, gathered) in [(0, 75), (8, 76), (1_000, 225), (5_000, 825), (100_000, 1_000)] {
+        let mut queue = Bench::new();
+        queue.core.wake(&job("a"), Cause::Child, pods, queue.now);
+        assert_eq!(queue.idle_for(), Some(gathered), "{pods} pods");
+
+        queue.core.wake(&job("a"), Cause::Job, pods, queue.now);
+        assert_eq!(queue.take(), ["a"], "what its user changes is looked at at once");
+    }
+}
 
 #[test]
 fn a_new_job_is_given_out_at_once_and_only_once() {
