@@ -58,6 +58,7 @@ use self::{
     kept::Copies,
     known::Known,
     measured::Measured,
+    pipeline::Refusal,
     registry::{Active, Registry, not_allowed},
     source::Candidate,
     state::Store,
@@ -216,7 +217,7 @@ impl Plugins {
         settings: BTreeMap<String, String>,
     ) -> Result<Plugin> {
         let candidate = Candidate { settings, ..Candidate::of(name, bytes) };
-        let plugin = self.load(&candidate).await.map_err(anyhow::Error::msg)?;
+        let plugin = self.load(&candidate).await.map_err(|refusal| anyhow::anyhow!(refusal.why))?;
         let checked = self.check_settings(&plugin, &candidate.settings).await;
         checked.map_err(|refusal| anyhow::anyhow!(refusal.why))?;
         let active = Active { plugin: plugin.clone(), candidate: Arc::new(candidate) };
@@ -225,7 +226,7 @@ impl Plugins {
     }
 
     async fn add_floor(&self, candidate: Candidate) -> Result<()> {
-        let plugin = self.load(&candidate).await.map_err(anyhow::Error::msg)?;
+        let plugin = self.load(&candidate).await.map_err(|refusal| anyhow::anyhow!(refusal.why))?;
         let name = candidate.name.clone();
         tracing::info!(plugin = name, digest = %plugin.digest(), "plugin of the image loaded");
         let active = Active { plugin, candidate: Arc::new(candidate) };
@@ -317,7 +318,11 @@ impl Plugins {
         let copy = store.copy(&pinned.digest).await.map_err(NoPlan::Unavailable)?;
         let copy = copy.ok_or_else(missing)?;
         self.rules.trust.vouched(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
-        let plugin = self.load(&copy).await.map_err(|_| missing())?;
+        let plugin = match self.load(&copy).await {
+            Ok(plugin) => plugin,
+            Err(Refusal { bytes: true, .. }) => return Err(missing().into()),
+            Err(Refusal { why, .. }) => return Err(NoPlan::Unavailable(anyhow::anyhow!(why))),
+        };
         self.write(|registry| registry.keep(plugin.clone()));
         Ok(plugin)
     }

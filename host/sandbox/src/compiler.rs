@@ -15,9 +15,10 @@ use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{Engine, component::Component};
 
-use crate::engine;
+use crate::{engine, fault::Refused};
 
-/// Seconds of computing that a child may use. The shipped plugins take 0.1 to 0.2; one of 4 MiB, the largest, would take 13 at their rate.
+/// Seconds of computing that a child may use. The shipped plugins take 0.1 to 0.2; one of 4 MiB, the largest, would
+/// take 13 at their rate.
 const SECONDS: u64 = 60;
 
 /// Address space of a child. The shipped plugins have it compute in 27 MB.
@@ -59,18 +60,18 @@ pub fn compile(from: &mut impl Read, to: &mut impl Write) -> Result<()> {
 }
 
 impl Compiler {
-    /// The component of `bytes`, for `engine`. An error is in words for its author.
-    pub(crate) fn component(&self, engine: &Engine, bytes: &[u8]) -> Result<Component, String> {
+    /// The component of `bytes`, for `engine`.
+    pub(crate) fn component(&self, engine: &Engine, bytes: &[u8]) -> Result<Component, Refused> {
         let component = match self {
             Self::Here => Component::new(engine, bytes),
             Self::Child(child) => loaded(engine, &child.compile(bytes)?),
         };
-        component.map_err(|error| format!("{error:#}"))
+        component.map_err(|error| Refused::NotCompiled(format!("{error:#}")))
     }
 }
 
 impl Child {
-    fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, Refused> {
         let started = Command::new(&self.program)
             .args(&self.words)
             .env_clear()
@@ -78,10 +79,10 @@ impl Child {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        let mut child = started.map_err(|error| format!("the compiler could not be started: {error}"))?;
+        let mut child = started.map_err(|error| lost(&format!("could not be started: {error}")))?;
         // It reads all before it writes. If it ends before that, its exit code says more than a broken pipe.
         let fed = child.stdin.take().map(|mut pipe| pipe.write_all(bytes));
-        let output = child.wait_with_output().map_err(|error| format!("the compiler was lost: {error}"))?;
+        let output = child.wait_with_output().map_err(|error| lost(&format!("was lost: {error}")))?;
         if output.status.success() && matches!(fed, Some(Ok(()))) {
             return Ok(output.stdout);
         }
@@ -90,18 +91,21 @@ impl Child {
     }
 }
 
-fn ending(status: ExitStatus, words: &str) -> String {
+/// Signals by their numbers, which are those of Linux on every platform that wasmtime compiles for.
+fn ending(status: ExitStatus, words: &str) -> Refused {
     match status.signal() {
-        None if !words.is_empty() => words.to_owned(),
-        None => format!("the compiler ended with {status}"),
-        Some(9) => {
-            "the compiler was killed, as by a node or a pod without memory left; any change of the plugin's \
-                    ConfigMap has it tried again"
-                .to_owned()
-        }
-        Some(24) => format!("the compiler used up its {SECONDS} seconds"),
-        Some(_) => format!("the compiler ended with {status}: {words}"),
+        None if !words.is_empty() => Refused::NotCompiled(words.to_owned()),
+        None => Refused::NotCompiled(format!("the compiler ended with {status}")),
+        Some(9) => lost("was killed, as where a pod or a node has no memory left"),
+        Some(24) => Refused::NotCompiled(format!("the compiler used up its {SECONDS} seconds")),
+        Some(_) => Refused::NotCompiled(format!("the compiler ended with {status}: {words}")),
     }
+}
+
+fn lost(how: &str) -> Refused {
+    Refused::CompilerLost(format!(
+        "the plugin was not compiled, as the compiler {how}; any change of its ConfigMap has it tried again"
+    ))
 }
 
 #[allow(unsafe_code, reason = "wasmtime runs what it is given here; see below")]

@@ -55,6 +55,8 @@ pub enum Refused {
     WrongWorld(String),
     /// The compiler refused it.
     NotCompiled(String),
+    /// The compiler could not do its work, which says nothing of the component: another time it may.
+    CompilerLost(String),
     /// What it says of itself cannot be: every contradiction.
     Misdescribed(Vec<String>),
     /// It broke while it was asked who it is.
@@ -97,7 +99,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge { size, bound } => write!(f, "it has {size} bytes, at most {bound} are allowed"),
-            Self::Malformed(text) | Self::WrongWorld(text) => f.write_str(text),
+            Self::Malformed(text) | Self::WrongWorld(text) | Self::CompilerLost(text) => f.write_str(text),
             Self::Impure(import) => write!(
                 f,
                 "it imports {import}, and a plugin imports nothing that can be called; Rust plugins are built for \
@@ -125,6 +127,7 @@ impl Refused {
             Self::Impure(_) => "Impure",
             Self::WrongWorld(_) => "WrongWorld",
             Self::NotCompiled(_) => "NotCompiled",
+            Self::CompilerLost(_) => "CompilerLost",
             Self::Misdescribed(_) => "Misdescribed",
             Self::Broke(how) => how.reason(),
         }

@@ -125,7 +125,7 @@ impl Sandbox {
 
     fn compile(&self, bytes: &[u8]) -> Result<Component, Refused> {
         let _one_at_a_time = self.0.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.compiler.component(&self.0.engine, bytes).map_err(Refused::NotCompiled)
+        self.0.compiler.component(&self.0.engine, bytes)
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, num::NonZero, pin::pin, sync::Arc, thread::avai
 
 use anyhow::Result;
 use coxswain_model::pin::{Digest, Pin, PinnedPlugin};
-use coxswain_sandbox::{Chain, Link, Plugin};
+use coxswain_sandbox::{Chain, Link, Plugin, Refused};
 use futures::{StreamExt as _, stream};
 use tokio::task::spawn_blocking;
 
@@ -89,7 +89,7 @@ impl Plugins {
             return Err(Refusal::of_bytes(why));
         }
         let vouched = self.rules.trust.vouched(candidate).map_err(Refusal::of_wish)?;
-        let plugin = self.load(candidate).await.map_err(Refusal::of_bytes)?;
+        let plugin = self.load(candidate).await?;
         self.check_settings(&plugin, &candidate.settings).await?;
         let active = Active { plugin, candidate: Arc::new(candidate.clone()) };
         if self.serving(&candidate.name) == Some(active.served()) {
@@ -124,7 +124,7 @@ impl Plugins {
     }
 
     /// Loads a component, unless it is at hand.
-    pub(super) async fn load(&self, candidate: &Candidate) -> Result<Plugin, String> {
+    pub(super) async fn load(&self, candidate: &Candidate) -> Result<Plugin, Refusal> {
         let at_hand = self.read(|registry| registry.component(&candidate.digest));
         if let Some(plugin) = at_hand.filter(|plugin| plugin.name() == candidate.name) {
             return Ok(plugin);
@@ -132,8 +132,13 @@ impl Plugins {
         let (sandbox, candidate) = (self.sandbox.clone(), candidate.clone());
         let load = move || sandbox.load(&candidate.name, &candidate.bytes, MAX_COMPONENT);
         match spawn_blocking(load).await {
-            Ok(loaded) => loaded.map_err(|refused| refused.to_string()),
-            Err(panicked) => Err(format!("the component made the compiler fail: {panicked}")),
+            Ok(loaded) => loaded.map_err(|refused| match refused {
+                Refused::CompilerLost(_) => Refusal::of_wish(refused.to_string()),
+                _ => Refusal::of_bytes(refused.to_string()),
+            }),
+            Err(panicked) => {
+                Err(Refusal::of_bytes(format!("the component made the compiler fail: {panicked}")))
+            }
         }
     }
 
@@ -265,7 +270,7 @@ impl Plugins {
 
     async fn roll_back(&self, candidate: Candidate) -> Result<Verdict, Refusal> {
         self.rules.trust.vouched(&candidate).map_err(Refusal::of_wish)?;
-        let plugin = self.load(&candidate).await.map_err(Refusal::of_wish)?;
+        let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_wish(refusal.why))?;
         let digest = candidate.digest.clone();
         let active = Active { plugin, candidate: Arc::new(candidate) };
         if self.serving(&active.candidate.name) == Some(active.served()) {

@@ -9,6 +9,7 @@ use coxswain_model::{
     seen::{ConfigSeen, ObjectSeen},
     status::trouble::Trouble,
 };
+use coxswain_sandbox::{Child, Compiler, Sandbox};
 use serde_json::json;
 
 use super::*;
@@ -105,6 +106,20 @@ async fn another_build_that_renders_the_same_serves_and_tells_of_the_live_jobs()
     let served = plugins.serving("openmpi").unwrap();
     assert_eq!(served.digest, Digest::of(&rebuilt("openmpi", 1)));
     assert_eq!(plugins.offer(wish("openmpi", rebuilt("openmpi", 1), &[])).await, Verdict::Unchanged);
+}
+
+#[tokio::test]
+async fn a_component_whose_compiler_was_killed_may_be_offered_again() {
+    let (mut plugins, _) = plugins(Trust::default());
+    let killed = Child { program: "/bin/sh".into(), words: vec!["-c".into(), "kill -KILL $$".into()] };
+    plugins.sandbox = Sandbox::with(Compiler::Child(killed), None).unwrap();
+
+    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+
+    assert!(!refusal.bytes && refusal.why.contains("the compiler was killed"), "{}", refusal.why);
+    plugins.sandbox = Sandbox::new().unwrap();
+    let again = plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    assert_eq!(again, Verdict::Serves(String::new()));
 }
 
 #[tokio::test]
