@@ -1,8 +1,8 @@
 //! The scenarios: what is done in which order, and what is kept of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::{
     audit::{Request, now},
@@ -19,6 +19,8 @@ use crate::{
 const LIMIT: Duration = Duration::from_mins(15);
 /// An operator that has asked for nothing for so long has nothing left to do: longer than any of its delays.
 const SETTLED: Duration = Duration::from_secs(3);
+/// Seconds of computing within [`SETTLED`], as for a lease and heartbeats of a watch.
+const AT_REST: f64 = 0.1;
 /// Pods that are deleted while no operator runs.
 const LOST: u32 = 10;
 
@@ -178,11 +180,28 @@ async fn memory(setting: &Setting, jobs: u32) -> Result<Memory> {
     let before = setting.log.with(&ns, asked);
     let (operator, _) = Operator::start(setting).await?;
     setting.log.quiet(&ns, SETTLED, LIMIT).await?;
+    at_rest(&operator).await?;
     let used = operator.used()?;
     operator.kill()?;
     let writes = setting.log.with(&ns, asked) - before;
     setting.clear(&ns).await?;
     Ok(Memory { pods: shape.all_pods(), fresh: used.resident, peak: used.peak, writes })
+}
+
+/// Waits until an operator computes next to nothing: it leads before it has listed all, and asks for nothing where
+/// nothing has changed.
+async fn at_rest(operator: &Operator) -> Result<()> {
+    let deadline = Instant::now() + LIMIT;
+    let mut before = operator.used()?.cpu;
+    loop {
+        tokio::time::sleep(SETTLED).await;
+        let cpu = operator.used()?.cpu;
+        if cpu - before < AT_REST {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "the operator goes on computing");
+        before = cpu;
+    }
 }
 
 /// Quiet and restarts share their running jobs.
