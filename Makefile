@@ -51,10 +51,16 @@ images: bed operator plugins ## Build the images of the demo, without a registry
 	@tests/images/build openmpi4
 	@tests/images/build operator $(OPERATOR) target/plugins
 
+.PHONY: images-mpi
+images-mpi: setup ## Build the images with four implementations of MPI
+	@tests/images/build openmpi4 openmpi5 mpich intel
+
 .PHONY: images-test
-images-test: bed operator plugins ## Build the images of the tests: the demo's, and the other implementations of MPI
-	@tests/images/build openmpi4 openmpi5 mpich intel mpi-operator
-	@tests/images/build operator $(OPERATOR) target/plugins
+images-test: images images-mpi ## Build the images of the tests
+
+.PHONY: images-integrations
+images-integrations: images-test ## Build the images of `make integrations`: those of the tests, and the MPI Operator's
+	@tests/images/build mpi-operator
 
 # --- what runs ----------------------------------------------------------------------------------------------------
 
@@ -66,8 +72,18 @@ demo: ## Show an MPI job on a real Kubernetes on this machine
 demo-down: ## Remove everything that `make demo` started
 	@tests/demo/down
 
+# The parts of `make test`. First what everything needs, then the checks that compute beside the release builds, then what
+# runs on Kubernetes, which waits most of the time (test-guide first: it fetches the crates that test-cluster needs in its
+# bed); last and alone, what counts or compares. tests/parts says how this is read, and what it prints at the end.
 .PHONY: test
-test: lint test-rust test-guide test-conformance test-bed test-manifests test-bench test-swap test-cluster ## Everything that CI runs
+test: setup ## Everything that CI runs: every layer, what is long in a short form
+	@tests/parts plugins \
+		'lint test-rust | bed operator bench-programs images-mpi' \
+		'test-cluster | test-guide test-conformance test-manifests test-bed' \
+		'test-bench test-swap test-outage'
+
+.PHONY: test-all
+test-all: test conformance swap outage integrations bench ## `make test`, then all long forms
 
 .PHONY: lint
 lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
@@ -82,7 +98,11 @@ test-guide: tools ## Every command of the guides to plugins that needs no cluste
 	@tests/guide/run docs/plugins.md docs/plugin-tools.md
 
 .PHONY: test-conformance
-test-conformance: plugins operator ## Real launchers of seven releases on what the plugins render
+test-conformance: plugins operator ## Real launchers, the newest release of each, on what the plugins render
+	@tests/conformance/run --newest
+
+.PHONY: conformance
+conformance: plugins operator ## Real launchers of all seven releases
 	@tests/conformance/run
 
 .PHONY: test-bed
@@ -98,12 +118,28 @@ test-bench: bench-programs ## What the operator asks for: counts that do not dep
 	@tests/bench/run --guard
 
 .PHONY: test-swap
-test-swap: bench-programs ## Plugins swapped 21 times while 200 jobs run and 20 a second come
+test-swap: bench-programs ## Plugins swapped 6 times while 40 jobs run and 20 a second come
+	@tests/bench/run --swap 2 --live 40
+
+.PHONY: swap
+swap: bench-programs ## Plugins swapped 21 times while 200 jobs run and 20 a second come
 	@tests/bench/run --swap 7
 
 .PHONY: test-cluster
 test-cluster: images-test ## Real jobs, gates and swaps on the bed
 	@tests/cluster/run
+
+.PHONY: integrations
+integrations: images-integrations ## All cluster tests in their long forms, also gang schedulers and the MPI Operator
+	@tests/cluster/run long
+
+.PHONY: test-outage
+test-outage: bed plugins operator ## Bad days of the API server in a short form: gone, frozen, slow, overloaded
+	@tests/cluster/outage
+
+.PHONY: outage
+outage: bed plugins operator ## The same for longer, with 200 jobs and two more a second; an hour
+	@tests/cluster/outage long
 
 .PHONY: bench-programs
 bench-programs: bed plugins # The operator and its bench share what they are linked with, so they are built as one.

@@ -65,6 +65,40 @@ func TestFakeNodesReportPodsReadyUnlessTheyAreHeld(t *testing.T) {
 	bed.downLeavesNothing()
 }
 
+// In one bed, because it takes a while to start: faults of the way to the API server, and of the API server itself.
+func TestAMixedBedRunsSomePodsFakesOthersAndMisbehavesOnRequest(t *testing.T) {
+	bed := newBed(t, "it-mixed")
+	bed.must("up", "mixed", "--audit")
+	bed.must("load", clientImage(t))
+	bed.runPod("client")
+	if counts := bed.must("fault", "state"); strings.Contains(counts, `"requests":0`) {
+		t.Errorf("what the pod asked for went another way: %s", counts)
+	}
+	bed.must("kubectl", "run", "fake", "--image", "nowhere/none:1", "--overrides", `{"spec":{"schedulerName":"fake-nodes"}}`)
+	bed.must("kubectl", "wait", "--for", "condition=Ready", "pod/fake", "--timeout", podLimit.String())
+
+	bed.must("fault", "refuse=1")
+	bed.must("kubectl", "get", "namespaces") // which goes straight
+	bed.must("fault", "none")
+	bed.must("component", "stop", "kube-apiserver")
+	if out, err := bed.run("kubectl", "get", "namespaces"); err == nil {
+		t.Errorf("a stopped API server answers:\n%s", out)
+	}
+	if out, err := bed.run("component", "stop", "kube-apiserver"); err == nil || !strings.Contains(out, "has ended") {
+		t.Errorf("stopped twice (error %v):\n%s", err, out)
+	}
+	bed.must("component", "start", "kube-apiserver")
+	bed.must("kubectl", "get", "pod", "fake")
+	bed.must("status")
+	bed.must("component", "freeze", "kube-apiserver")
+	if out, err := bed.run("kubectl", "--request-timeout", "1s", "get", "namespaces"); err == nil {
+		t.Errorf("a frozen API server answers:\n%s", out)
+	}
+	bed.must("component", "thaw", "kube-apiserver")
+	bed.must("kubectl", "get", "namespaces")
+	bed.downLeavesNothing()
+}
+
 func TestTwoBedsDoNotTouchEachOther(t *testing.T) {
 	one, two := newBed(t, "it-one"), newBed(t, "it-two")
 	one.must("up")

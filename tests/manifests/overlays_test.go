@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -163,21 +162,6 @@ func TestTheProductionOverlayHasAStandbyAndSchemasForItsServiceAccount(t *testin
 	}
 }
 
-func TestAlertsNameOnlyMetricsThatTheOperatorHas(t *testing.T) {
-	source := read(t, filepath.Join(root, "host", "operator", "src", "metrics.rs")) +
-		read(t, filepath.Join(root, "host", "operator", "src", "plugins", "measured.rs"))
-	metric := regexp.MustCompile(`\b(?:mpi_operator|coxswain)_[a-z_]+`)
-	names := metric.FindAllString(read(t, filepath.Join(root, "deploy", "components", "monitoring", "alerts.yaml")), -1)
-	if len(names) == 0 {
-		t.Error("no alert names a metric")
-	}
-	for _, name := range names {
-		if !strings.Contains(source, strconv.Quote(strings.TrimSuffix(name, "_bucket"))) {
-			t.Errorf("the operator has no metric %s", name)
-		}
-	}
-}
-
 // withComponent builds an overlay as a user does who adds a component to it.
 func withComponent(t *testing.T, overlay, component string) []object {
 	t.Helper()
@@ -224,6 +208,15 @@ func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
 	for _, kind := range []string{"PodMonitor", "PrometheusRule"} {
 		if namespace := at(only(t, built, kind, "mpi-operator"), "metadata", "namespace"); namespace != "kubeflow" {
 			t.Errorf("%s is in %v", kind, namespace)
+		}
+	}
+	quoted := regexp.MustCompile(`namespace="([^"]*)"`)
+	rules := at(only(t, built, "PrometheusRule", "mpi-operator"), "spec", "groups", 0, "rules").([]any)
+	for _, rule := range rules {
+		for _, found := range quoted.FindAllStringSubmatch(at(rule, "expr").(string), -1) {
+			if found[1] != "kubeflow" {
+				t.Errorf("%v looks at namespace %s", at(rule, "alert"), found[1])
+			}
 		}
 	}
 }

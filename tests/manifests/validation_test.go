@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +49,26 @@ func awaitPolicy(t *testing.T, inForce bool) {
 	})
 }
 
+// most is the largest number of workers of which the operator can be sure that some launcher's host list and script fit
+// into a ConfigMap: counted line by line, where the policy multiplies.
+func most(name string) int {
+	bytes := 0
+	for workers := 0; ; workers++ {
+		host := fmt.Sprintf("%s-worker-%d.%s.%s.svc", name, workers, name, "default")
+		if bytes += len(host+":1\n") + len("echo "+host+":1\n"); bytes > 900<<10 {
+			return workers
+		}
+	}
+}
+
+func containers(count int) []any {
+	list := make([]any, count)
+	for i := range list {
+		list[i] = object{"name": fmt.Sprintf("c%d", i), "image": "example.com/mpi"}
+	}
+	return list
+}
+
 func TestThePolicyRefusesWhatTheOperatorRefuses(t *testing.T) {
 	withPolicy(t)
 	longName := strings.Repeat("a", 55)
@@ -66,6 +87,10 @@ func TestThePolicyRefusesWhatTheOperatorRefuses(t *testing.T) {
 		{"spec.mpiReplicaSpecs[Launcher].template.spec.containers: Required value: must define at least one container", job("b", set([]any{}, "mpiReplicaSpecs", "Launcher", "template", "spec", "containers"))},
 		{"spec.mpiReplicaSpecs[Worker].template.spec.containers: Required value: must define at least one container", job("b", set(nil, "mpiReplicaSpecs", "Worker", "template"))},
 		{"spec.slotsPerWorker: Invalid value: must be greater than or equal to 0", job("b", set(-1, "slotsPerWorker"))},
+		{"spec.mpiReplicaSpecs[Worker].replicas: Invalid value: host list and script", job("b", set(math.MaxInt32, "mpiReplicaSpecs", "Worker", "replicas"))},
+		{"spec.mpiReplicaSpecs[Worker].replicas: Invalid value: host list and script", job("b", set(most("b")+1, "mpiReplicaSpecs", "Worker", "replicas"))},
+		{"spec.slotsPerWorker: Invalid value: MPI counts no more than 2147483647 ranks", job("b", set(math.MaxInt32, "slotsPerWorker"))},
+		{"spec.mpiReplicaSpecs[Worker].template.spec.containers: Invalid value: must have at most 256 items", job("b", set(containers(257), "mpiReplicaSpecs", "Worker", "template", "spec", "containers"))},
 		{"spec.runPolicy.cleanPodPolicy: Unsupported value", job("b", set("Some", "runPolicy", "cleanPodPolicy"))},
 		{"spec.runPolicy.ttlSecondsAfterFinished: Invalid value: must be greater than or equal to 0", job("b", set(-1, "runPolicy", "ttlSecondsAfterFinished"))},
 		{"spec.runPolicy.activeDeadlineSeconds: Invalid value: must be greater than or equal to 0", job("b", set(-1, "runPolicy", "activeDeadlineSeconds"))},
@@ -87,7 +112,10 @@ func TestThePolicyAcceptsWhatTheOperatorAccepts(t *testing.T) {
 		"launcher without count": job("a", set(nil, "mpiReplicaSpecs", "Launcher", "replicas")),
 		"everything said": job("a", set(0, "slotsPerWorker"), set("All", "runPolicy", "cleanPodPolicy"), set(0, "runPolicy", "backoffLimit"),
 			set("kueue.x-k8s.io/multikueue", "runPolicy", "managedBy"), set("OnFailure", "mpiReplicaSpecs", "Worker", "restartPolicy")),
-		"longest name": job(strings.Repeat("a", 54)),
+		"longest name":    job(strings.Repeat("a", 54)),
+		"most workers":    job("a", set(most("a"), "mpiReplicaSpecs", "Worker", "replicas")),
+		"most containers": job("a", set(containers(256), "mpiReplicaSpecs", "Worker", "template", "spec", "containers")),
+		"most ranks":      job("a", set(math.MaxInt32, "slotsPerWorker"), set(1, "mpiReplicaSpecs", "Worker", "replicas")),
 	} {
 		if _, why, err := run(encoded(t, accepted), "create", "--dry-run=server", "-f", "-"); err != nil {
 			t.Errorf("%s: %s", name, why)

@@ -74,7 +74,7 @@ static bool command(const cox_job *job, const cox_group *driver, cox_plan *plan,
     return true;
 }
 
-/* What a job gets: called once for the whole job, before there are any pods. */
+/* What a job gets: called for the whole job, before there are any pods. */
 bool cox_render(cox_job *job, cox_plan *plan, cox_failure *failure) {
     *plan = (cox_plan){0};
     const cox_group *driver = cox_driver(job);

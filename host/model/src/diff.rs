@@ -51,7 +51,7 @@ pub fn steps<'a>(
         Phase::Active => active(job, seen, gate, wanted),
         Phase::Suspended => suspended(job, seen, wanted),
         // Cleaning follows once the status says how it ended, as in the MPI Operator.
-        Phase::Ended => Vec::new(),
+        Phase::Ended | Phase::Lost => Vec::new(),
         Phase::Evicted { .. } => launcher::suspend(job, seen).into_iter().collect(),
         Phase::Finished => {
             launcher::suspend(job, seen).into_iter().chain(workers::clean_up(job, seen)).collect()
@@ -84,7 +84,7 @@ fn active(job: &ValidJob, seen: &Seen, gate: &Gate, wanted: Wanted<'_>) -> Vec<S
 
 /// Under `WaitForWorkersReady` the launcher Job is not made while there are no workers to be ready.
 fn suspended(job: &ValidJob, seen: &Seen, wanted: Wanted<'_>) -> Vec<Step> {
-    let mut steps = workers::clean_up(job, seen);
+    let mut steps = workers::stop(job, seen);
     steps.extend(launcher::suspend(job, seen));
     if let Wanted::Everything(desired) = wanted {
         steps.extend(foundations::steps(job, seen, desired));

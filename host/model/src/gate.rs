@@ -112,9 +112,12 @@ pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
     Gate::Open { pod: pod.name.to_string(), version: pod.version, position, because }
 }
 
-/// Enough workers are Ready and in DNS for the launcher to start: all, or as many as the job says it needs.
-pub fn is_enough_ready(job: &ValidJob, seen: &Seen) -> bool {
-    job.workers().saturating_sub(missing(job, seen).count) >= least(job)
+/// A launcher that is made only when its workers are Ready is due: all are, or as many as the job says it needs, or
+/// waiting is in vain because a worker has ended. Whether DNS knows them is for the gate on its pod, which may be
+/// turned off.
+pub fn is_launcher_due(job: &ValidJob, seen: &Seen) -> bool {
+    let ready: HashSet<u32> = ready(job, seen).map(|pod| pod.index).collect();
+    ready.len() >= usize::try_from(least(job)).unwrap_or(usize::MAX) || has_ended_worker(job, seen)
 }
 
 /// The elastic minimum; a minimum above the job's size means all.
@@ -124,9 +127,8 @@ fn least(job: &ValidJob) -> u32 {
 
 fn missing(job: &ValidJob, seen: &Seen) -> Missing {
     let workers = job.workers();
-    let is_ready = |pod: &&PodSeen| pod.index < workers && pod.ready && !pod.deleting && !pod.is_terminal();
-    let ready = seen.workers_of(job).filter(is_ready).filter(|pod| seen.published.contains(&pod.uid));
-    let ready: HashSet<u32> = ready.map(|pod| pod.index).collect();
+    let answer = ready(job, seen).filter(|pod| seen.published.contains(&pod.uid));
+    let ready: HashSet<u32> = answer.map(|pod| pod.index).collect();
     let count = workers.saturating_sub(u32::try_from(ready.len()).unwrap_or(workers));
     let sample = if count == 0 {
         Vec::new()
@@ -134,6 +136,12 @@ fn missing(job: &ValidJob, seen: &Seen) -> Missing {
         (0..workers).filter(|index| !ready.contains(index)).take(SAMPLE).collect()
     };
     Missing { sample, count }
+}
+
+fn ready<'a>(job: &'a ValidJob, seen: &'a Seen) -> impl Iterator<Item = &'a PodSeen> {
+    let is_ready =
+        |pod: &&PodSeen| pod.index < job.workers() && pod.ready && !pod.deleting && !pod.is_terminal();
+    seen.workers_of(job).filter(is_ready)
 }
 
 fn has_ended_worker(job: &ValidJob, seen: &Seen) -> bool {

@@ -3,7 +3,9 @@
 
 mod annotations;
 mod claims;
+mod ignored;
 pub(crate) mod quantity;
+pub(crate) mod sizes;
 mod view;
 pub mod violation;
 
@@ -11,8 +13,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub use self::annotations::{DEFAULT_GATE_TIMEOUT, Wishes};
-use self::violation::FieldError;
+pub use self::annotations::{DEFAULT_GATE_TIMEOUT, LostWorker, Wishes};
+use self::{sizes::Counts, violation::FieldError};
 use crate::{
     api::{
         MpiJob,
@@ -165,6 +167,12 @@ impl ValidJob {
             errors.append(&mut more);
             Wishes::default()
         });
+        sizes::check(&wishes, raw.status.as_ref(), &mut errors);
+        if let (Some((launcher, worker)), Some(slots)) = (&replicas, slots) {
+            let launcher_runs_ranks = raw.spec.run_launcher_as_worker.unwrap_or(false);
+            let counts = Counts { slots, launcher_runs_ranks, launcher, worker: worker.as_ref() };
+            sizes::check_counts(raw, cluster_domain, &counts, &mut errors);
+        }
         match (replicas, clean, slots) {
             (Some((launcher, worker)), Some(clean_pod_policy), Some(slots)) if errors.is_empty() => {
                 let parts = Parts { launcher, worker, clean_pod_policy, slots, limits, wishes };

@@ -4,6 +4,8 @@ use std::fmt;
 
 /// Longest DNS label.
 pub const MAX_LABEL: usize = 63;
+/// Longest DNS subdomain.
+pub const MAX_SUBDOMAIN: usize = 253;
 
 /// Why a text is no DNS-1035 label; `Display` uses the API machinery's own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,14 @@ impl fmt::Display for InvalidLabel {
     }
 }
 
+/// What a launcher Job's name has after the job's.
+const LAUNCHER: &str = "-launcher";
+
+/// This is the name of that job's launcher Job.
+pub fn is_launcher(name: &str, job: &str) -> bool {
+    name.strip_suffix(LAUNCHER) == Some(job)
+}
+
 /// Every reason why `text` is no DNS-1035 label, in the API machinery's order; empty if it is one.
 pub fn label_violations(text: &str) -> Vec<InvalidLabel> {
     let mut found = Vec::new();
@@ -41,6 +51,25 @@ pub fn label_violations(text: &str) -> Vec<InvalidLabel> {
         found.push(InvalidLabel::Malformed);
     }
     found
+}
+
+/// Why `text` names no object of the kinds whose names are DNS-1123 subdomains, in the API machinery's words; none if
+/// it may. What passes is one segment of a path and needs no escape.
+pub fn subdomain_violation(text: &str) -> Option<&'static str> {
+    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let well_formed = |part: &str| {
+        part.starts_with(alphanumeric)
+            && part.ends_with(alphanumeric)
+            && part.chars().all(|c| alphanumeric(c) || c == '-')
+    };
+    if text.len() > MAX_SUBDOMAIN {
+        return Some("must be no more than 253 characters");
+    }
+    (!text.split('.').all(well_formed)).then_some(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start \
+         and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+         '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+    )
 }
 
 /// The names that belong to one job. Made by [`crate::job::ValidJob`] only, so they are valid labels.
@@ -89,7 +118,7 @@ impl Names {
 
     /// Launcher Job, and the launcher pod's host name.
     pub fn launcher(&self) -> String {
-        format!("{}-launcher", self.job)
+        format!("{}{LAUNCHER}", self.job)
     }
 
     /// Worker pod `index`, and its host name.
@@ -119,6 +148,22 @@ pub(crate) fn worker(job: &str, index: u32) -> String {
     format!("{job}-worker-{index}")
 }
 
+/// Bytes of the host names ([`Names::fqdn`]) of workers 0 to `count - 1` together, without making them; for parsing,
+/// before [`Names`] exist.
+pub(crate) fn worker_hosts_len(job: &str, namespace: &str, cluster_domain: Option<&str>, count: u32) -> u64 {
+    // The name of worker 0 is that of any other but for its number.
+    let first = Names::new(job, namespace, cluster_domain);
+    let first = first.fqdn(&first.worker(0)).len().saturating_sub(1);
+    let fixed = u64::try_from(first).unwrap_or(u64::MAX).saturating_mul(count.into());
+    fixed.saturating_add(digits(count.into()))
+}
+
+/// Digits of the numbers from 0 to `count - 1`: one for each, another for each from 10 on, from 100 on, and so forth.
+fn digits(count: u64) -> u64 {
+    let powers = std::iter::successors(Some(10_u64), |power| power.checked_mul(10));
+    count + powers.take_while(|power| *power < count).map(|power| count - power).sum::<u64>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +187,32 @@ mod tests {
         assert_eq!(label_violations(""), [InvalidLabel::Malformed]);
         assert_eq!(label_violations(&"a".repeat(64)), [InvalidLabel::TooLong]);
         assert_eq!(label_violations(&"A".repeat(64)), [InvalidLabel::TooLong, InvalidLabel::Malformed]);
+    }
+
+    #[test]
+    fn the_length_of_all_host_names_is_what_they_come_to_one_by_one() {
+        for domain in [None, Some("cluster.local")] {
+            let names = Names::new("pi", "team-a", domain);
+            let mut sum = 0;
+            for count in 0..1_200 {
+                assert_eq!(worker_hosts_len("pi", "team-a", domain, count), sum, "{count}");
+                sum += u64::try_from(names.fqdn(&names.worker(count)).len()).unwrap();
+            }
+        }
+        assert_eq!(digits(10_000), 10 + 180 + 2_700 + 36_000);
+        assert_eq!(digits(10_001), 10 + 180 + 2_700 + 36_000 + 5);
+    }
+
+    #[test]
+    fn a_subdomain_is_one_segment_of_a_path() {
+        for name in ["nic", "a.b-c.d", "0", &"a".repeat(253)] {
+            assert_eq!(subdomain_violation(name), None, "{name}");
+        }
+        for name in
+            ["", ".", "..", "../x", "a/b", "a..b", "-a", "a-", "A", "a b", "a%2fb", "a?b", "a#b", "ä", "a\n"]
+        {
+            assert!(subdomain_violation(name).is_some(), "{name}");
+        }
+        assert_eq!(subdomain_violation(&"a".repeat(254)), Some("must be no more than 253 characters"));
     }
 }

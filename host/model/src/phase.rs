@@ -3,8 +3,8 @@
 use crate::{
     api::mpijob::JobStatus,
     job::ValidJob,
-    seen::{PodPhase, PodSeen, Seen},
-    status::condition,
+    seen::{LauncherGone, PodPhase, PodSeen, Seen},
+    status::{LAUNCHER, condition},
 };
 
 /// `status.reason` that the kubelet gives a pod that it evicted.
@@ -26,6 +26,9 @@ pub enum Phase {
         /// Workers that it had.
         of: u32,
     },
+    /// Its launcher Job may have run and is gone, and nobody saw how it ended: ends as Failed, as what has run must not
+    /// run again.
+    Lost,
     /// The status says Succeeded or Failed, and since when. Only cleaning up is left.
     Finished,
 }
@@ -38,10 +41,19 @@ pub fn of(job: &ValidJob, seen: &Seen) -> Phase {
     if seen.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
         return Phase::Ended;
     }
-    if job.suspended {
-        return Phase::Suspended;
+    if let Some(evicted) = evicted(job, seen).filter(|_| !job.suspended) {
+        return evicted;
     }
-    evicted(job, seen).unwrap_or(Phase::Active)
+    let is_gone = seen.launcher_of(job).is_none() && seen.launcher_gone == LauncherGone::Unseen;
+    if is_gone && had_launcher(&job.status) {
+        return Phase::Lost;
+    }
+    if job.suspended { Phase::Suspended } else { Phase::Active }
+}
+
+/// The status says that there is a launcher Job that is not suspended: it may have run.
+pub fn had_launcher(status: &JobStatus) -> bool {
+    status.replica_statuses.contains_key(LAUNCHER) && !condition::is_true(status, condition::SUSPENDED)
 }
 
 /// Objects have to be created or followed, so the job has to be rendered.

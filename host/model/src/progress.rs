@@ -1,8 +1,9 @@
-//! What of a job's writes may wait a moment while its workers come up.
+//! What of a job's writes may wait a moment while its workers come up, and how long.
 //!
 //! Each worker that starts changes the counters of the status and the list of running hosts. Until the launcher runs
-//! nobody needs either at once, so they are written together: when all are there, or after [`WAIT`]. In go the steps and
-//! the tale of a pass; out comes which of it may wait.
+//! nobody needs either at once, so those of a large job are written together: when all are there, or when the first of
+//! them has waited for a time that grows with the job. In go the steps and the tale of a pass; out comes how long what
+//! may wait of them waits.
 
 use std::time::Duration;
 
@@ -15,14 +16,31 @@ use crate::{
     step::{Kind, Step},
 };
 
-/// How old a counter may be that people look at while a job comes up: pulling an image takes longer.
-pub const WAIT: Duration = Duration::from_secs(10);
+/// What a small job waits for, so that workers that start together are told of together. People and programs look at
+/// counters every second or so; the queue has gathered for 75 ms before.
+const LEAST: Duration = Duration::from_millis(300);
 
-/// The update of the hosts script, if it is among `steps` and no launcher reads it yet.
-pub fn hosts_may_wait(job: &ValidJob, seen: &Seen, phase: Phase, gate: &Gate, steps: &[Step]) -> bool {
+/// What each worker adds beyond [`LEAST`]: two writes for so many pods are few beside the five that each pod costs.
+const EACH: Duration = Duration::from_millis(4);
+
+/// What no job waits beyond, as of 2,500 workers: pulling an image takes longer.
+const MOST: Duration = Duration::from_secs(10);
+
+/// What the Job controller takes at most to say that a Job has ended whose pod has: it gathers for a second.
+const JOB_ENDS: Duration = Duration::from_secs(2);
+
+/// How long the update of the hosts script waits, if it is among `steps` and no launcher reads it yet.
+pub fn hosts_wait(
+    job: &ValidJob,
+    seen: &Seen,
+    phase: Phase,
+    gate: &Gate,
+    steps: &[Step],
+) -> Option<Duration> {
     let opens = matches!(gate, Gate::Open { .. });
     let reads = seen.launcher_pods().any(|pod| pod.gate.is_none());
-    phase == Phase::Active && !opens && !reads && steps.iter().any(|step| is_hosts(job, step))
+    let may = phase == Phase::Active && !opens && !reads && steps.iter().any(|step| is_hosts(job, step));
+    may.then(|| coming_up(job))
 }
 
 /// It updates the hosts script.
@@ -30,25 +48,26 @@ pub fn is_hosts(job: &ValidJob, step: &Step) -> bool {
     matches!(step, Step::Patch { object, .. } if object.kind == Kind::ConfigMap && object.name == job.names.config())
 }
 
-/// The status of `tale`, if it has nothing new in it but counters of a job that is not yet Running, or that is about
-/// to end: the Job controller needs a second to say so of a launcher that has ended.
-pub fn status_may_wait(job: &ValidJob, seen: &Seen, phase: Phase, tale: &Tale) -> bool {
-    let Some(status) = &tale.status else { return false };
-    let ends = || seen.launcher_pods().count() > 0 && seen.launcher_pods().all(PodSeen::is_terminal);
-    phase == Phase::Active
+/// How long the status of `tale` waits, if it has nothing new in it but counters of a job that is not yet Running, or
+/// that is about to end.
+pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, tale: &Tale) -> Option<Duration> {
+    let status = tale.status.as_ref()?;
+    let counters = phase == Phase::Active
         && tale.events.is_empty()
         && status.conditions == job.status.conditions
         && status.start_time == job.status.start_time
-        && status.completion_time == job.status.completion_time
-        && (comes_up(job) || ends())
+        && status.completion_time == job.status.completion_time;
+    if !counters {
+        return None;
+    }
+    let ends = seen.launcher_pods().count() > 0 && seen.launcher_pods().all(PodSeen::is_terminal);
+    if ends {
+        return Some(JOB_ENDS);
+    }
+    (!condition::is_true(&job.status, condition::RUNNING)).then(|| coming_up(job))
 }
 
-/// Its status does not say yet that it runs.
-fn comes_up(job: &ValidJob) -> bool {
-    !condition::is_true(&job.status, condition::RUNNING)
-}
-
-/// A job of which something may wait again later on.
-pub fn may_wait(job: &ValidJob, phase: Phase) -> bool {
-    phase == Phase::Active && comes_up(job)
+/// In proportion to the job, so that a job of any size costs about equally many writes on its way up.
+fn coming_up(job: &ValidJob) -> Duration {
+    (EACH * job.workers()).clamp(LEAST, MOST)
 }

@@ -31,8 +31,10 @@ pub struct Seen {
     pub files: Option<ConfigSeen>,
     /// Secret with the key pair; its values are never read.
     pub secret: Option<SecretSeen>,
-    /// Launcher Job.
+    /// Launcher Job. One that has ended and is gone stands here until the job's status says how it ended.
     pub launcher: Option<LauncherSeen>,
+    /// What became of it where there is none.
+    pub launcher_gone: LauncherGone,
     /// Gang scheduling's group.
     pub pod_group: Option<PodGroupSeen>,
     /// Worker and launcher pods: workers by index, then launcher pods by creation.
@@ -117,6 +119,18 @@ pub struct LauncherSeen {
     pub end: Option<LauncherEnd>,
 }
 
+/// What became of a launcher Job that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LauncherGone {
+    /// Nobody has looked whether there is one that the watches do not show.
+    #[default]
+    Unknown,
+    /// The watch showed that it was deleted before it had ended.
+    Deleted,
+    /// The API server has none, and nobody saw how it ended.
+    Unseen,
+}
+
 /// How the launcher Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LauncherEnd {
@@ -189,6 +203,8 @@ pub struct PodSeen {
     pub deleting: bool,
     /// Position of our scheduling gate in `spec.schedulingGates`, while it is there.
     pub gate: Option<usize>,
+    /// When the containers of a launcher pod last started: restarted in place, it keeps its pod.
+    pub attempt: Option<Box<Timestamp>>,
     /// `status.reason` and `status.message` of a failed pod.
     pub failure: Option<Box<PodFailure>>,
 }
@@ -200,6 +216,8 @@ pub struct PodFailure {
     pub reason: String,
     /// Often empty.
     pub message: String,
+    /// When the last of its containers ended, or, where none says so, when it stopped being Ready.
+    pub finished: Option<Timestamp>,
 }
 
 impl Seen {

@@ -8,6 +8,7 @@ mod acceptance;
 pub mod condition;
 mod counters;
 mod ending;
+mod lost;
 mod patch;
 pub mod trouble;
 
@@ -15,8 +16,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use self::patch::merge_patch;
 use self::trouble::Trouble;
+pub use self::{counters::LAUNCHER, patch::merge_patch};
 use crate::{
     api::{
         MpiJob,
@@ -41,6 +42,9 @@ pub struct Tale {
     pub status: Option<JobStatus>,
     /// In order; written after the status.
     pub events: Vec<Event>,
+    /// What this reconcile did, which no later one can tell: written after the others, and also where the status could not
+    /// be written.
+    pub acts: Vec<Event>,
     /// What the metrics count.
     pub counts: Vec<Count>,
     /// Look again after this long even if nothing happens.
@@ -81,6 +85,8 @@ pub struct Outcome {
     pub pinned: Option<String>,
     /// The plugins' remarks, told together with the pin.
     pub notes: Vec<Note>,
+    /// Annotations that have no effect ([`crate::job::Wishes::ignored`]), where it is known what renders the job.
+    pub ignored: Option<Vec<String>>,
 }
 
 /// What to tell of a valid job. `seen` is observed after the writes.
@@ -104,7 +110,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
     }
     // What it leaves behind is cleaned up by the next pass, once the status says how it ended.
     if draft.status.completion_time.is_some() && job.status.completion_time.is_none() {
-        if phase == Phase::Ended {
+        if matches!(phase, Phase::Ended | Phase::Lost) {
             // The counters as they will be then, or the status would have to be written once more.
             draft.clean_up();
         }
@@ -152,13 +158,13 @@ impl Draft<'_> {
 
     fn pin(&mut self) {
         let Some(pinned) = self.outcome.pinned.as_ref().filter(|_| self.is_pinned()) else { return };
-        self.event(false, "PluginsPinned", &format!("rendered by {pinned}"));
+        self.act(false, "PluginsPinned", &format!("rendered by {pinned}"));
         for note in &self.outcome.notes {
-            self.event(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
+            self.act(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
         }
         if !at(self.job.launcher.pod_spec(), "/restartPolicy").is_null() {
             let message = "Restart policy in pod template overridden by restart policy in replica spec";
-            self.event(true, "SetPodTemplateRestartPolicy", message);
+            self.act(true, "SetPodTemplateRestartPolicy", message);
         }
     }
 
@@ -205,11 +211,11 @@ impl Draft<'_> {
                 Because::WorkerFailed => {
                     let message =
                         "the launcher starts although not all workers are ready: a worker has ended";
-                    self.event(true, "StartGateOpened", message);
+                    self.act(true, "StartGateOpened", message);
                 }
                 Because::TimedOut { missing } => {
                     let message = self.timed_out(missing);
-                    self.event(true, "StartGateTimedOut", &message);
+                    self.act(true, "StartGateTimedOut", &message);
                 }
             },
             Gate::NotUsed | Gate::Open { .. } => {}
@@ -239,11 +245,11 @@ impl Draft<'_> {
     /// Running once the launcher and every worker do; False again only by suspension or the end.
     fn run(&mut self) {
         let key = self.job.key();
-        if self.job.suspended {
+        if phase::is_finished(&self.status) {
+            self.never_ran();
+        } else if self.job.suspended {
             let message = format!("MPIJob {key} is suspended.");
             self.set(condition::RUNNING, false, "MPIJobSuspended", &message);
-        } else if phase::is_finished(&self.status) {
-            self.never_ran();
         } else if self.is_running() {
             let message = format!("MPIJob {key} is running.");
             if self.set(condition::RUNNING, true, "MPIJobRunning", &message) {
@@ -295,6 +301,12 @@ impl Draft<'_> {
     fn event(&mut self, warning: bool, reason: &str, message: &str) {
         let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
         self.tale.events.push(event);
+    }
+
+    /// An event about what was done, as against what the status says from now on.
+    fn act(&mut self, warning: bool, reason: &str, message: &str) {
+        let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
+        self.tale.acts.push(event);
     }
 
     fn wake(&mut self, after: Duration) {

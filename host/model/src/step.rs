@@ -35,7 +35,7 @@ pub struct ObjectName {
 }
 
 /// One write. Steps of a lower [`Wave`] are done before those of a higher one begin; within a wave all run in
-/// parallel. A wave that fails stops the pass.
+/// parallel. After a failure only those of later waves go on that need nothing of it ([`Step::needs_earlier_waves`]).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// POST of a whole object.
@@ -127,6 +127,20 @@ impl Step {
             Self::CreateSecret { .. } => Wave::Foundations,
             Self::Resume { .. } => Wave::LauncherUpdate,
             Self::CreateWorkers { .. } | Self::OpenGate { .. } | Self::Delete { .. } => Wave::Pods,
+        }
+    }
+
+    /// It makes or starts pods, which mount, or read, or come after what earlier waves write. What stops or takes away
+    /// goes on whatever became of those.
+    pub fn needs_earlier_waves(&self) -> bool {
+        match self {
+            Self::Create { .. }
+            | Self::CreateSecret { .. }
+            | Self::CreateWorkers { .. }
+            | Self::Resume { .. }
+            | Self::OpenGate { .. } => true,
+            Self::Patch { wave, .. } => *wave == Wave::Foundations,
+            Self::Delete { .. } => false,
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct JobView {
     pub id: String,
     /// `spec.mpiImplementation`.
     pub flavor: String,
-    /// Version of that implementation, if known.
+    /// Version of that implementation. Reserved: nothing says it yet.
     pub flavor_version: Option<String>,
     /// The driver (launcher) first.
     pub groups: Vec<GroupView>,
@@ -136,7 +136,7 @@ pub struct Member {
     pub host: HostEntry,
     /// What it is doing.
     pub state: MemberState,
-    /// Node labels from coarse to fine; empty until bound.
+    /// Node labels from coarse to fine. Reserved: nodes are not watched, so it is empty.
     pub topology: Vec<String>,
 }
 

@@ -90,6 +90,7 @@ fn seen(job: &ValidJob) -> Seen {
         ready: true,
         deleting: false,
         gate: None,
+        attempt: None,
         failure: None,
     };
     Seen { pods: (0..job.workers()).map(pod).collect(), ..Seen::default() }

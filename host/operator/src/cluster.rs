@@ -2,14 +2,17 @@
 //! implements the same trait.
 
 pub mod apply;
+pub mod aside;
 pub mod claims;
 pub mod departures;
 pub mod events;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 pub mod fold;
+pub mod gone;
 pub mod index;
 pub mod key;
+pub mod last_seen;
 pub mod lease;
 pub mod live;
 pub mod pace;
@@ -42,7 +45,8 @@ pub trait Cluster: Send + Sync {
     fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>>;
 
     /// Before the first look at a job that another operator began: makes what that one created visible to the
-    /// watches. Does nothing, without a request, for any other job.
+    /// watches. Also where the launcher Job of a job that may have run is not seen: makes sure that it is gone. Does
+    /// nothing, without a request, for any other job.
     fn adopt(&self, job: &ValidJob) -> impl Future<Output = Result<(), Failed>> + Send;
 
     /// What the objects behind the job's device claims say: one request for each of them, none for a job without.

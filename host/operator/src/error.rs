@@ -1,6 +1,6 @@
 //! `Failed`: why a pass did not come through. For people by its text, for the queue by its reason.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use coxswain_model::step::{Done, FailureReason, StepFailure};
 
@@ -13,21 +13,34 @@ pub struct Failed {
     pub reason: FailureReason,
     /// For people.
     pub error: anyhow::Error,
+    /// How the queue is to go on, if the reason does not say it.
+    ended: Option<Ended>,
 }
 
 impl Failed {
     /// Something went wrong on our side or on the way.
     pub fn unavailable(error: anyhow::Error) -> Self {
-        Self { reason: FailureReason::Unavailable, error }
+        Self { reason: FailureReason::Unavailable, error, ended: None }
+    }
+
+    /// There was no turn for it before time was over.
+    pub fn late(doing: &str) -> Self {
+        Self::unavailable(anyhow::anyhow!("{doing}: no turn in time"))
+    }
+
+    /// The same, where it is known when to look again: the writes that failed wait, not the job.
+    #[must_use]
+    pub fn again(self, wake: Option<Duration>) -> Self {
+        Self { ended: Some(Ended::Well { wake }), ..self }
     }
 
     /// How the queue is to go on.
     pub fn ended(&self) -> Ended {
-        match self.reason {
+        self.ended.unwrap_or(match self.reason {
             FailureReason::Conflict => Ended::Conflict,
             FailureReason::Unavailable => Ended::Failed,
             FailureReason::Foreign | FailureReason::Invalid | FailureReason::Forbidden => Ended::Refused,
-        }
+        })
     }
 }
 
@@ -49,7 +62,7 @@ impl Failed {
     pub fn because(failure: &StepFailure, doing: &str) -> Self {
         let StepFailure { object, reason, message } = failure;
         let error = anyhow::anyhow!("{message}").context(format!("{doing} ({object})"));
-        Self { reason: *reason, error }
+        Self { reason: *reason, error, ended: None }
     }
 }
 
@@ -62,6 +75,6 @@ impl fmt::Display for Failed {
 impl Failed {
     /// The API server refused while doing this (`updating the status of team-a/pi`).
     pub fn refused(refused: Refused, doing: String) -> Self {
-        Self { reason: refused.failure(), error: anyhow::Error::new(refused).context(doing) }
+        Self { reason: refused.failure(), error: anyhow::Error::new(refused).context(doing), ended: None }
     }
 }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum, error::ErrorKind};
-use coxswain_model::{api::wire, desired::Gang};
+use coxswain_model::{api::wire, desired::Gang, job::LostWorker};
 
 use crate::{cluster::rate::Rate, plugins::Signatures};
 
@@ -19,6 +19,9 @@ pub enum LogFormat {
     Json,
 }
 
+/// Heading of the flags that the MPI Operator does not have.
+pub(crate) const OURS: &str = "Coxswain's own";
+
 /// Everything that can be set when the operator starts.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "coxswain", about = "A Kubernetes operator for MPI jobs", disable_version_flag = true)]
@@ -27,69 +30,75 @@ pub struct Flags {
     /// URL of the API server, in place of the kubeconfig's.
     #[arg(long, value_name = "URL", default_value = "")]
     pub master: String,
-    /// Path of a kubeconfig; the variable KUBECONFIG goes before it. Without either: the pod's service account.
+    /// Path of a kubeconfig; the variable `KUBECONFIG` goes before it. Without either: the pod's `ServiceAccount`.
     #[arg(long = "kubeConfig", value_name = "PATH", default_value = "")]
     pub kubeconfig: String,
-    /// Look at this namespace only.
+    /// Look at this namespace only. Unset: all.
     #[arg(long, env = "KUBEFLOW_NAMESPACE", default_value = "")]
     pub namespace: String,
-    /// Passes at once. Unset: 64.
+    /// Jobs that are worked on at once; of four or more, one namespace gets three quarters at most. Unset: 64.
     #[arg(long)]
     pub threadiness: Option<usize>,
     /// Print the version and exit.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     #[arg(action = ArgAction::Set)]
     pub version: bool,
-    /// Port of /metrics; 0 for none.
+    /// Port of `/metrics`; 0 for none. The manifests set 9090.
     #[arg(long, default_value_t = 0)]
     pub monitoring_port: u16,
-    /// Port of /healthz and /readyz; 0 for none.
-    #[arg(long, default_value_t = 8080)]
+    /// Port of `/healthz` and `/readyz`; 0 for none.
+    #[arg(long, help_heading = OURS, default_value_t = 8080)]
     pub health_port: u16,
     /// Gang scheduling: `volcano`, or the name of a scheduler with the Coscheduling plugin.
     #[arg(long, default_value = "")]
     pub gang_scheduling: String,
-    /// Namespace of the lease.
+    /// Namespace of the lease, which is called `mpi-operator`.
     #[arg(long, default_value = "mpi-operator")]
     pub lock_namespace: String,
     /// Upper bound on requests a second. Unset: as many as the API server takes.
     #[arg(long = "kube-api-qps", value_name = "N")]
     pub kube_api_qps: Option<f64>,
-    /// Upper bound on requests at once after a rest, with --kube-api-qps.
+    /// Upper bound on requests at once after a rest, with `--kube-api-qps`.
     #[arg(long = "kube-api-burst", value_name = "N")]
     pub kube_api_burst: Option<u32>,
     /// Upper bound on passes a second. Unset: none.
     #[arg(long, value_name = "N")]
     pub controller_queue_rate_limit: Option<f64>,
-    /// Upper bound on passes at once after a rest, with --controller-queue-rate-limit.
+    /// Upper bound on passes at once after a rest, with `--controller-queue-rate-limit`.
     #[arg(long, value_name = "N")]
     pub controller_queue_burst: Option<u32>,
-    /// Suffix of host names, such as cluster.local.
+    /// Suffix of host names, such as `cluster.local`.
     #[arg(long, default_value = "")]
     pub cluster_domain: String,
 
-    /// Namespace of the plugins' ConfigMaps. Unset: the operator's own.
-    #[arg(long, value_name = "NAMESPACE")]
+    /// Namespace of the plugins' `ConfigMap`s. Unset: the operator's own (`$POD_NAMESPACE`). The operator needs the
+    /// rights of the Role `mpi-operator-own-namespace` there.
+    #[arg(long, help_heading = OURS, value_name = "NAMESPACE")]
     pub plugin_namespace: Option<String>,
-    /// Directory of the plugins that are used where no ConfigMap is healthy.
-    #[arg(long, value_name = "DIR", default_value = "/plugins")]
+    /// Directory of the plugins that serve where no `ConfigMap` of their name has been healthy.
+    #[arg(long, help_heading = OURS, value_name = "DIR", default_value = "/plugins")]
     pub plugin_dir: PathBuf,
-    /// Tuner plugins for every job, in order.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Tuner plugins for every job, in order, comma-separated.
+    #[arg(long, help_heading = OURS, value_name = "NAMES", value_delimiter = ',')]
     pub tuners: Vec<String>,
-    /// Capabilities that plugins get for every job if they ask for them: memory at /dev/shm, the right to lock it.
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    /// Capabilities that plugins get for every job if they ask for them, comma-separated: memory at `/dev/shm`, the right to
+    /// lock it.
+    #[arg(long, help_heading = OURS, value_name = "KINDS", value_delimiter = ',')]
     #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
     pub allow_wants: Vec<String>,
-    /// Whether somebody trusted must have signed a plugin's component before it serves. The image's components need no
+    /// Whether a job has failed whose launcher exits 0 although a worker was lost while it ran: if it ended soon after, in
+    /// any case, or never.
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "fail", "ignore"])]
+    pub lost_worker: String,
+    /// Whether a trusted key must have signed a plugin's component before it serves. The image's components need no
     /// signature.
-    #[arg(long, value_enum, default_value_t = Signatures::Off)]
+    #[arg(long, help_heading = OURS, value_enum, default_value_t = Signatures::Off)]
     pub plugin_signatures: Signatures,
     /// File of the ed25519 public keys (PEM) that are trusted to sign plugins.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = OURS, value_name = "FILE")]
     pub plugin_keys: Option<PathBuf>,
-    /// How log lines look.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    /// Form of the log's lines.
+    #[arg(long, help_heading = OURS, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
     /// The operator's own namespace.
     #[arg(long, hide = true, env = "POD_NAMESPACE", default_value = "")]
@@ -146,6 +155,11 @@ impl Flags {
     pub fn pass_rate(&self) -> Option<Rate> {
         let default = Rate { qps: 10.0, burst: 100.0 };
         rate(self.controller_queue_rate_limit, self.controller_queue_burst, default)
+    }
+
+    /// What `--lost-worker` means.
+    pub fn lost_worker(&self) -> LostWorker {
+        LostWorker::parse(&self.lost_worker).unwrap_or_default()
     }
 
     /// What `--gang-scheduling` means.

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+#[cfg(test)]
+mod documentation;
 pub mod error;
 pub mod flags;
 pub mod keys;
@@ -14,6 +16,7 @@ pub mod plugins;
 pub mod progress;
 pub mod queue;
 pub mod reconcile;
+pub mod retries;
 pub mod run;
 pub mod serve;
 pub mod tool;

@@ -1,14 +1,22 @@
 //! What we count. Methods are named after what happened; no label has values without bound, except the two of
 //! `job_info`, whose series go with their jobs.
 
+mod registry;
+mod watches;
+
 use std::{fs, time::Duration};
 
 use prometheus::{
     CounterVec, Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
-    IntGauge, Opts, Registry, TextEncoder, core::Collector, exponential_buckets,
+    IntGauge, Opts, TextEncoder, core::Collector, exponential_buckets,
 };
 
+pub use self::{registry::Registry, watches::Watches};
 use crate::cluster::key::JobKey;
+
+/// Labels of which all values are known, so that their series can begin at 0.
+const OUTCOMES: [&str; 3] = ["ok", "failed", "panicked"];
+const FLOWS: [&str; 3] = ["objects", "pods", "events"];
 
 /// All instruments.
 pub struct Metrics {
@@ -26,17 +34,32 @@ pub struct Metrics {
     api_seconds: HistogramVec,
     api_in_flight: GaugeVec,
     api_limit: Gauge,
+    info: GaugeVec,
     pods_created: IntCounter,
     watch_events: IntCounterVec,
     cache_objects: GaugeVec,
     events_dropped: IntCounter,
+    watches: Watches,
     process: Process,
 }
 
 impl Metrics {
-    /// Fresh instruments in a registry of their own.
+    /// Fresh instruments in a registry of their own. Series whose labels are known begin at 0: of one that is born at 1,
+    /// Prometheus sees no increase.
     pub fn new() -> prometheus::Result<Self> {
-        let registry = Registry::new();
+        let registry = Registry::default();
+        let metrics = Self::within(registry)?;
+        for outcome in OUTCOMES {
+            metrics.passes.with_label_values(&[outcome]);
+        }
+        for flow in FLOWS {
+            metrics.api_in_flight.with_label_values(&[flow]);
+        }
+        Ok(metrics)
+    }
+
+    #[allow(clippy::too_many_lines, reason = "a list")]
+    fn within(registry: Registry) -> prometheus::Result<Self> {
         let r = &registry;
         Ok(Self {
             jobs_created: counter(r, "mpi_operator_jobs_created_total", "Counts number of MPI jobs created")?,
@@ -57,13 +80,22 @@ impl Metrics {
                 "mpi_operator_is_leader",
                 "Is this client the leader of this mpi-operator client set?",
             )?,
-            passes: histograms(r, "coxswain_pass_seconds", "Passes over jobs by outcome", &["outcome"])?,
-            panics: counter(r, "coxswain_pass_panics_total", "Passes that ended in a panic")?,
+            passes: histograms(
+                r,
+                "coxswain_pass_seconds",
+                "Seconds that passes over jobs took. Outcome: `ok`, `failed` (is tried again), `panicked`",
+                &["outcome"],
+            )?,
+            panics: counter(
+                r,
+                "coxswain_pass_panics_total",
+                "Passes that ended in a panic: faults of the operator",
+            )?,
             queue_wait: registered(
                 r,
                 Histogram::with_opts(options(
                     "coxswain_queue_wait_seconds",
-                    "Time jobs were due before a pass",
+                    "Seconds that jobs were due before a pass took them",
                 )?)?,
             )?,
             queue_depth: int_gauge(r, "coxswain_queue_depth", "Jobs due or running")?,
@@ -76,19 +108,45 @@ impl Metrics {
             api_seconds: histograms(
                 r,
                 "coxswain_api_request_seconds",
-                "Requests to the API server as seen from here",
+                "Seconds until the API server had answered a write or a read; without waiting for a turn",
                 &["verb", "kind"],
             )?,
-            api_in_flight: gauges(r, "coxswain_api_in_flight", "Requests under way by flow", &["flow"])?,
-            api_limit: float_gauge(r, "coxswain_api_limit", "Requests that may be under way at once")?,
+            api_in_flight: gauges(
+                r,
+                "coxswain_api_in_flight",
+                "Requests under way. Flow: `objects`, `pods`, `events`",
+                &["flow"],
+            )?,
+            api_limit: float_gauge(
+                r,
+                "coxswain_api_limit",
+                "Requests that may be under way at once, as the API server's answers allow",
+            )?,
+            info: gauges(
+                r,
+                "coxswain_info",
+                "1. Version, and the namespace that the operator looks at; `*`: all",
+                &["version", "watches"],
+            )?,
             pods_created: counter(r, "coxswain_pods_created_total", "Worker pods created")?,
-            watch_events: counters(r, "coxswain_watch_events_total", "Watch events", &["kind", "type"])?,
-            cache_objects: gauges(r, "coxswain_cache_objects", "Objects in the index", &["kind"])?,
+            watch_events: counters(
+                r,
+                "coxswain_watch_events_total",
+                "Events of watches. Type: `list`, `listed`, `listed_all`, `apply`, `delete`, `bookmark`, `error`",
+                &["kind", "type"],
+            )?,
+            cache_objects: gauges(
+                r,
+                "coxswain_cache_objects",
+                "Objects that the operator keeps in memory",
+                &["kind"],
+            )?,
             events_dropped: counter(
                 r,
                 "coxswain_events_dropped_total",
                 "Kubernetes events not written: too many for one job, or the queue was full",
             )?,
+            watches: Watches::new(r)?,
             process: Process::new(r)?,
             registry,
         })
@@ -121,9 +179,17 @@ impl Metrics {
         let _ = self.job_info.remove_label_values(&[launcher.as_str(), &*job.namespace]);
     }
 
-    /// This process leads, or no longer does.
+    /// The namespace that this process looks at; none is all.
+    pub fn looks_at(&self, namespace: Option<&str>) {
+        self.info.with_label_values(&[env!("CARGO_PKG_VERSION"), namespace.unwrap_or("*")]).set(1.0);
+    }
+
+    /// This process leads, or no longer does. Who does not lead knows nothing of launchers.
     pub fn leads(&self, leads: bool) {
         self.is_leader.set(i64::from(leads));
+        if !leads {
+            self.job_info.reset();
+        }
     }
 
     /// A pass is over.
@@ -165,6 +231,11 @@ impl Metrics {
     /// An event of a watch.
     pub fn watch_event(&self, kind: &str, kind_of_event: &str) {
         self.watch_events.with_label_values(&[kind, kind_of_event]).inc();
+    }
+
+    /// How the watches fare.
+    pub fn watches(&self) -> &Watches {
+        &self.watches
     }
 
     /// A Kubernetes event was not written.
@@ -220,7 +291,8 @@ impl Process {
             let cpu = self.cpu.with_label_values::<&str>(&[]);
             cpu.inc_by((seconds - cpu.get()).max(0.0));
         }
-        if let Some(bytes) = fs::read_to_string("/proc/self/statm").ok().and_then(|statm| resident(&statm)) {
+        if let Some(bytes) = fs::read_to_string("/proc/self/status").ok().and_then(|status| resident(&status))
+        {
             self.memory.set(bytes);
         }
         if let Ok(files) = fs::read_dir("/proc/self/fd") {
@@ -238,10 +310,11 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
     Some(f64::from(ticks) / 100.0)
 }
 
-/// Field 2 of `/proc/PID/statm`, in pages; of 4 KiB where nothing else is known.
-fn resident(statm: &str) -> Option<f64> {
-    let pages: u32 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(f64::from(pages) * 4096.0)
+/// `VmRSS` of `/proc/PID/status`: in KiB whatever the size of a page is, other than `/proc/PID/statm`.
+fn resident(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u32 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    Some(f64::from(kib) * 1024.0)
 }
 
 /// 1 ms to 65 s in powers of two.
@@ -283,6 +356,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn series_whose_labels_are_known_begin_at_zero() {
+        let text = Metrics::new().unwrap().text().unwrap();
+
+        for series in [
+            r#"coxswain_pass_seconds_count{outcome="panicked"} 0"#,
+            r#"coxswain_api_in_flight{flow="pods"} 0"#,
+            "coxswain_pass_panics_total 0",
+        ] {
+            assert!(text.contains(series), "{series} is missing in {text}");
+        }
+    }
+
+    #[test]
     fn a_job_leaves_no_series_behind() {
         let metrics = Metrics::new().unwrap();
 
@@ -303,6 +389,25 @@ mod tests {
         let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 4 0 100 0 0";
 
         assert_eq!(cpu_seconds(stat), Some(4.0));
-        assert_eq!(resident("100 3 2 1 0 5 0"), Some(12288.0));
+    }
+
+    #[test]
+    fn memory_is_counted_in_bytes_whatever_the_size_of_a_page() {
+        let status = "Name:\tVmRSS: 7 kB\nVmHWM:\t    128 kB\nVmRSS:\t      64 kB\nRssAnon:\t 32 kB\n";
+
+        assert_eq!(resident(status), Some(65536.0));
+        assert_eq!(resident("Name:\tzombie\n"), None);
+    }
+
+    #[test]
+    fn what_belongs_to_a_term_goes_with_it() {
+        let metrics = Metrics::new().unwrap();
+        metrics.leads(true);
+        metrics.job_launched("pi-launcher", "team-a");
+
+        metrics.leads(false);
+
+        let text = metrics.text().unwrap();
+        assert!(text.contains("mpi_operator_is_leader 0") && !text.contains("pi-launcher"), "{text}");
     }
 }

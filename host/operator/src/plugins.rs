@@ -8,7 +8,8 @@ mod floor;
 mod jobs;
 mod kept;
 mod known;
-mod measured;
+pub(crate) mod measured;
+mod pauses;
 mod pipeline;
 pub mod probes;
 mod registry;
@@ -27,7 +28,7 @@ use std::{
     path::Path,
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     thread::available_parallelism,
 };
@@ -52,7 +53,7 @@ pub use self::{
     access::Access,
     jobs::LiveJobs,
     trust::{Signatures, Trust},
-    wishes::{Answer, follow},
+    wishes::{Answer, KIND, follow},
 };
 use self::{
     kept::Copies,
@@ -63,7 +64,7 @@ use self::{
     source::Candidate,
     state::Store,
 };
-use crate::cluster::lease::Standing;
+use crate::{cluster::lease::Standing, metrics};
 
 /// The subcommand that compiles a plugin from standard input to standard output.
 pub const COMPILE: &str = "compile-plugin";
@@ -93,15 +94,16 @@ pub struct Plugins {
     store: Option<Store>,
     jobs: Option<LiveJobs>,
     standing: Standing,
-    leading: AtomicBool,
-    turns: mpsc::Sender<oneshot::Sender<()>>,
+    /// The term in which this process writes; 0 is none.
+    term: AtomicU64,
+    turns: mpsc::Sender<oneshot::Sender<Result<()>>>,
     /// Plugin calls at once: one that uses up its whole budget must leave cores to the others.
     calls: Arc<Semaphore>,
     rules: Rules,
 }
 
-/// Asks [`follow`] to look at all wishes again, as this process is about to lead, and is told when it has.
-pub struct Turns(mpsc::Receiver<oneshot::Sender<()>>);
+/// Asks [`follow`] to look at all wishes again, as this process is about to lead, and is told how that went.
+pub struct Turns(mpsc::Receiver<oneshot::Sender<Result<()>>>);
 
 /// What the administrator set for all plugins by flags.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +133,7 @@ pub struct InCluster {
 impl Plugins {
     /// Without a cluster: only what [`Plugins::load_floor`] and [`Plugins::load_file`] bring.
     pub fn new(rules: Rules) -> Result<Self> {
-        let metrics = prometheus::Registry::new();
+        let metrics = metrics::Registry::default();
         Self::with(rules, None, Compiler::Here, &metrics).map(|(plugins, _)| plugins)
     }
 
@@ -140,7 +142,7 @@ impl Plugins {
     pub fn in_cluster(
         rules: Rules,
         cluster: InCluster,
-        metrics: &prometheus::Registry,
+        metrics: &metrics::Registry,
     ) -> Result<(Self, Turns)> {
         // Not by a path: this very program, also where the file was replaced meanwhile.
         let child = Child { program: "/proc/self/exe".into(), words: vec![COMPILE.to_owned()] };
@@ -151,7 +153,7 @@ impl Plugins {
         rules: Rules,
         cluster: Option<InCluster>,
         compiler: Compiler,
-        metrics: &prometheus::Registry,
+        metrics: &metrics::Registry,
     ) -> Result<(Self, Turns)> {
         let cores = available_parallelism().map_or(2, NonZero::get).max(2);
         let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
@@ -171,7 +173,7 @@ impl Plugins {
             store,
             jobs,
             standing,
-            leading: AtomicBool::new(false),
+            term: AtomicU64::new(0),
             turns,
             calls: Arc::new(Semaphore::new(cores)),
             rules,
@@ -179,13 +181,18 @@ impl Plugins {
         Ok((plugins, Turns(turned)))
     }
 
-    /// Only who holds the lease, and has taken over what the leader before left, writes.
+    /// Only who holds the lease, and has taken over in this very term what the leader before left, writes.
     fn leads(&self) -> bool {
-        self.leading.load(Ordering::Acquire) && self.standing.leads()
+        self.standing.leads_in(self.term.load(Ordering::Acquire))
     }
 
-    fn lead_from_now(&self) {
-        self.leading.store(true, Ordering::Release);
+    fn lead_from_now(&self, term: u64) {
+        self.term.store(term, Ordering::Release);
+    }
+
+    /// The term is over: from now on this process decides for itself alone, and writes nothing.
+    pub fn follow_only(&self) {
+        self.term.store(0, Ordering::Release);
     }
 
     /// Counts what jobs are pinned to, for metrics.
@@ -280,6 +287,21 @@ impl Plugins {
         policy::grant(job, plan, &chain.descriptors(), &self.rules.policy).map_err(Trouble::PlanRefused)
     }
 
+    /// Some component of the pin is not at hand: [`Plugins::fetch`] it, which takes a while, before rendering.
+    pub fn lacks(&self, pin: &Pin) -> bool {
+        self.read(|registry| pin.plugins().any(|pinned| registry.component(&pinned.digest).is_none()))
+    }
+
+    /// Brings the components of the pin that are not at hand.
+    pub async fn fetch(&self, pin: &Pin) -> Result<(), NoPlan> {
+        for pinned in pin.plugins() {
+            if self.read(|registry| registry.component(&pinned.digest).is_none()) {
+                self.copied(pinned).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn chain(&self, job: &ValidJob, pin: &Pin) -> Result<Chain, NoPlan> {
         let launcher = self.link(job, &pin.launcher).await?;
         let mut tuners = Vec::new();
@@ -335,6 +357,15 @@ impl Plugins {
             format!("{} {version} (sha256:{})", pinned.name, pinned.digest.short())
         };
         pin.plugins().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the job's annotations say in vain, as its chain goes.
+    pub fn ignored(&self, job: &ValidJob, pin: &Pin) -> Vec<String> {
+        let plugin = |pinned: &PinnedPlugin| self.read(|registry| registry.component(&pinned.digest));
+        let chain: Vec<_> =
+            pin.plugins().filter_map(|pinned| Some((pinned.name.as_str(), plugin(pinned)?))).collect();
+        let described: Vec<_> = chain.iter().map(|(name, plugin)| (*name, plugin.descriptor())).collect();
+        job.wishes.ignored(&described)
     }
 
     fn read<T>(&self, look: impl FnOnce(&Registry) -> T) -> T {

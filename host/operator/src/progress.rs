@@ -1,4 +1,4 @@
-//! When jobs that come up were last written to, so that what may wait is written together
+//! Since when what may wait of jobs that come up has waited, so that it is written together
 //! ([`coxswain_model::progress`]).
 
 use std::{
@@ -7,28 +7,23 @@ use std::{
     time::Duration,
 };
 
-use coxswain_model::progress::WAIT;
 use tokio::time::Instant;
 
 use crate::cluster::key::JobKey;
 
-/// See the module. Holds the jobs of which something waits or may soon.
+/// See the module. Holds the jobs of which something waits.
 #[derive(Debug, Default)]
 pub struct Progress(Mutex<HashMap<JobKey, Instant>>);
 
 impl Progress {
-    /// How long what may wait still waits; nothing if it is to be written now. What is not known begins to wait.
-    pub fn left(&self, job: &JobKey) -> Option<Duration> {
+    /// How long what may wait for `wait` in all still waits; nothing if it is to be written now. What has not waited
+    /// yet begins to.
+    pub fn left(&self, job: &JobKey, wait: Duration) -> Option<Duration> {
         let since = *self.lock().entry(job.clone()).or_insert_with(Instant::now);
-        WAIT.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
+        wait.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
     }
 
-    /// A job that comes up was written to.
-    pub fn written(&self, job: &JobKey) {
-        self.lock().insert(job.clone(), Instant::now());
-    }
-
-    /// A job is up, or no more.
+    /// Nothing of the job waits any more: it was written, or is no longer to be.
     pub fn forget(&self, job: &JobKey) {
         self.lock().remove(job);
     }
@@ -42,16 +37,19 @@ impl Progress {
 mod tests {
     use super::*;
 
+    const WAIT: Duration = Duration::from_millis(300);
+
     #[tokio::test(start_paused = true)]
-    async fn what_may_wait_waits_ten_seconds_after_a_write_and_no_longer() {
+    async fn what_may_wait_waits_from_its_first_change_on_and_no_longer() {
         let (progress, job) = (Progress::default(), JobKey::new("n", "a"));
-        assert_eq!(progress.left(&job), Some(WAIT), "nothing is known after a restart");
-        progress.written(&job);
-        tokio::time::advance(Duration::from_secs(4)).await;
-        assert_eq!(progress.left(&job), Some(Duration::from_secs(6)));
-        tokio::time::advance(Duration::from_secs(6)).await;
-        assert_eq!(progress.left(&job), None);
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert_eq!(progress.left(&job, WAIT), Some(WAIT), "also where nothing was written for long");
+        tokio::time::advance(WAIT / 3).await;
+        assert_eq!(progress.left(&job, WAIT), Some(WAIT * 2 / 3), "a second change waits with the first");
+        tokio::time::advance(WAIT * 2 / 3).await;
+        assert_eq!(progress.left(&job, WAIT), None);
         progress.forget(&job);
         assert!(progress.lock().is_empty());
+        assert_eq!(progress.left(&job, WAIT), Some(WAIT));
     }
 }

@@ -1,10 +1,13 @@
 //! The work queue: which job to look at next. A pure core that is told the time ([`core::Core`]) and a thin
 //! shell that waits.
 //!
-//! Per job at most one entry and at most one pass at a time. New and changed jobs go before jobs whose pods
-//! ticked, those before retries and the slow resync.
+//! Per job at most one entry and at most one pass at a time. Namespaces take turns; within one, new and changed jobs go
+//! before jobs whose pods ticked or whose time has come, those before the slow resync, and none of them for long.
 
 pub mod core;
+pub mod delay;
+mod line;
+mod slots;
 
 use std::{
     pin::pin,
@@ -36,16 +39,21 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for a job to look at. For one caller at a time; each job given out must come back through
-    /// [`Queue::ended`].
-    pub async fn next(&self) -> JobKey {
+    /// Forgets everything, as at the beginning and at the end of a term. No pass may be under way.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// Waits for a job to look at, and a slot to do it in. For one caller at a time; each job given out must come back
+    /// through [`Queue::ended`]. The flag says that the job is new or was changed.
+    pub async fn next(&self) -> (JobKey, bool) {
         loop {
             let changed = pin!(self.changed.notified());
             let next = self.lock().next(Instant::now());
             match next {
-                Next::Job { job, waited } => {
+                Next::Job { job, waited, changed } => {
                     self.metrics.queue_waited(waited);
-                    return job;
+                    return (job, changed);
                 }
                 Next::At(time) => {
                     let _ = tokio::time::timeout_at(time, changed).await;

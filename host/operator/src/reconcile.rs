@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use coxswain_model::{
+    api::MpiJob,
     desired::{self, Desired, Gang, Upkeep, secret},
     diff::{self, Wanted},
     gate,
-    job::{ValidJob, Verdict},
+    job::{LostWorker, ValidJob, Verdict},
     phase::{self, Phase},
     pin::{Pin, Standing},
     plan::Note,
@@ -16,7 +17,10 @@ use coxswain_model::{
     step::FailureReason,
 };
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 use crate::{
     cluster::{Cluster, claims::Claims, key::JobKey},
@@ -24,6 +28,7 @@ use crate::{
     plugins::{NoPlan, Plugins},
     progress::Progress,
     queue::Ended,
+    retries::Retries,
 };
 
 /// What a pass works with.
@@ -33,14 +38,18 @@ pub struct Context<C> {
     /// Renders.
     pub plugins: Arc<Plugins>,
     /// Jobs that are rendered and compared at once; each takes some hundred KiB meanwhile. Waiting for the
-    /// API server does not count.
-    pub thoughts: Semaphore,
+    /// API server, or for a component that is not at hand, does not count.
+    pub rendering: Semaphore,
     /// What may wait.
     pub progress: Progress,
+    /// What has failed and waits.
+    pub retries: Retries,
     /// `--gang-scheduling`.
     pub gang: Gang,
     /// `--cluster-domain`, for jobs that have no pin yet.
     pub cluster_domain: Option<String>,
+    /// `--lost-worker`, for jobs that do not say.
+    pub lost_worker: LostWorker,
 }
 
 /// What should exist, as far as that can be said.
@@ -60,57 +69,115 @@ struct Rendered {
     /// Text for the event that names the pin, if this pass makes it.
     pinned: Option<String>,
     notes: Vec<Note>,
+    /// Annotations without effect, once the job is rendered.
+    ignored: Option<Vec<String>>,
+    /// The job is pinned to components that are not at hand: nothing was rendered.
+    lacks: Option<Pin>,
+    /// Why it cannot be said at the moment what should exist. What is seen is told all the same.
+    unavailable: Option<Failed>,
 }
 
-/// One pass. Says how it ended; an error is retried as its reason asks.
-pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey) -> Result<Ended, Failed> {
-    let Some(raw) = ctx.cluster.job(key) else { return Ok(Ended::Gone) };
-    let job = match ValidJob::parse(&raw, ctx.cluster_domain.as_deref()) {
+impl From<Trouble> for Rendered {
+    fn from(trouble: Trouble) -> Self {
+        Self { trouble: Some(trouble), ..Self::default() }
+    }
+}
+
+impl From<NoPlan> for Rendered {
+    fn from(why: NoPlan) -> Self {
+        match why {
+            NoPlan::Trouble(trouble) => trouble.into(),
+            NoPlan::Unavailable(error) => {
+                Self { unavailable: Some(Failed::unavailable(error)), ..Self::default() }
+            }
+        }
+    }
+}
+
+/// One pass over the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
+pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey, raw: &MpiJob) -> Result<Ended, Failed> {
+    let mut job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
-            let tale = status::rejected(&raw, &errors, Timestamp::now());
-            ctx.cluster.record(&raw, &tale).await?;
+            let tale = status::rejected(raw, &errors, Timestamp::now());
+            ctx.cluster.record(raw, &tale).await?;
             return Ok(Ended::Well { wake: None });
         }
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
     };
+    job.wishes.lost_worker.get_or_insert(ctx.lost_worker);
     ctx.cluster.adopt(&job).await?;
     let claims = claims(ctx, &job).await?;
-    // Never closed; without a permit it would only take more memory.
-    let thinks = ctx.thoughts.acquire().await;
-    let seen = ctx.cluster.observe(&job);
-    let phase = phase::of(&job, &seen);
-    let (job, rendered) = render(ctx, job, claims, &seen, phase).await?;
+    let (permit, Look { job, seen, phase, rendered }) = look(ctx, job, &claims).await;
     let gate = gate::decide(&job, &seen, Timestamp::now());
     let mut steps = diff::steps(&job, &seen, phase, &gate, rendered.objects.wanted());
     let mut waits = None;
-    if progress::hosts_may_wait(&job, &seen, phase, &gate, &steps) {
-        waits = ctx.progress.left(key);
+    if let Some(wait) = progress::hosts_wait(&job, &seen, phase, &gate, &steps) {
+        waits = ctx.progress.left(key, wait);
         steps.retain(|step| waits.is_none() || !progress::is_hosts(&job, step));
     }
-    let wrote = !steps.is_empty();
-    drop(thinks);
-    let done = ctx.cluster.apply(&job, steps).await;
+    let (tried, held) = ctx.retries.hold_back(key, &mut steps, Instant::now());
+    drop(permit);
+    let mut done = ctx.cluster.apply(&job, steps).await;
+    let retry = ctx.retries.settle(key, &tried, &done, Instant::now(), rand::random());
     let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
-    let Rendered { objects: _, trouble, pinned, notes } = rendered;
-    let outcome = Outcome { done, gate, trouble, pinned, notes };
+    // What waits has failed for all that anybody can see.
+    done.failures.extend(held.failures);
+    let Rendered { trouble, pinned, notes, ignored, unavailable, .. } = rendered;
+    let outcome = Outcome { done, gate, trouble, pinned, notes, ignored };
     let seen = ctx.cluster.observe(&job);
     let mut tale = status::next(&job, &seen, &outcome, Timestamp::now());
-    if progress::status_may_wait(&job, &seen, phase, &tale) {
-        waits = ctx.progress.left(key);
-        tale.status = tale.status.filter(|_| waits.is_none());
+    if let Some(wait) = progress::status_wait(&job, &seen, phase, &tale) {
+        let left = ctx.progress.left(key, wait);
+        tale.status = tale.status.filter(|_| left.is_none());
+        waits = left.or(waits);
     }
-    ctx.cluster.record(&raw, &tale).await?;
+    ctx.cluster.record(raw, &tale).await?;
     match waits {
         Some(left) => tale.wake = Some(tale.wake.map_or(left, |wake| wake.min(left))),
-        None if !progress::may_wait(&job, phase) => ctx.progress.forget(key),
-        None if wrote || tale.status.is_some() => ctx.progress.written(key),
+        None if failed.is_none() => ctx.progress.forget(key),
+        // What was due and could not be written has waited long enough when it is tried again.
         None => {}
     }
-    match failed {
+    let wake = tale.wake.into_iter().chain(retry).min();
+    match (unavailable, failed) {
+        (Some(unavailable), _) => Err(unavailable),
         // The tale says when to look again for an object that is in the way.
-        Some(failed) if failed.reason != FailureReason::Foreign => Err(failed),
-        _ => Ok(Ended::Well { wake: tale.wake }),
+        (None, Some(failed)) if failed.reason != FailureReason::Foreign => Err(failed.again(wake)),
+        _ => Ok(Ended::Well { wake }),
+    }
+}
+
+/// A job, what exists of it, and what should.
+struct Look {
+    job: ValidJob,
+    seen: Seen,
+    phase: Phase,
+    rendered: Rendered,
+}
+
+/// Looks at the job and renders it. The permit is for what is to be decided from that; it is not held while a component
+/// is fetched.
+async fn look<'a, C: Cluster>(
+    ctx: &'a Context<C>,
+    mut job: ValidJob,
+    claims: &Claims,
+) -> (Option<SemaphorePermit<'a>>, Look) {
+    let mut lacks = None;
+    loop {
+        // Never closed; without a permit it would only take more memory.
+        let permit = ctx.rendering.acquire().await.ok();
+        let seen = ctx.cluster.observe(&job);
+        let phase = phase::of(&job, &seen);
+        let rendered;
+        (job, rendered) = match lacks.take() {
+            Some(why) => (job, Rendered::from(why)),
+            None => render(ctx, job, claims, &seen, phase).await,
+        };
+        let Some(pin) = rendered.lacks else { return (permit, Look { job, seen, phase, rendered }) };
+        // Takes a request and a compilation; what there is to see is another thing afterwards.
+        drop((permit, seen));
+        lacks = ctx.plugins.fetch(&pin).await.err();
     }
 }
 
@@ -128,59 +195,61 @@ async fn claims<C: Cluster>(ctx: &Context<C>, job: &ValidJob) -> Result<Claims, 
 async fn render<C: Cluster>(
     ctx: &Context<C>,
     job: ValidJob,
-    claims: Claims,
+    claims: &Claims,
     seen: &Seen,
     phase: Phase,
-) -> Result<(ValidJob, Rendered), Failed> {
+) -> (ValidJob, Rendered) {
     if !phase::needs_plan(phase) {
-        return Ok((job, Rendered::default()));
+        return (job, Rendered::default());
     }
-    let in_trouble = |trouble| Rendered { trouble: Some(trouble), ..Rendered::default() };
     if secret::lacks_known_hosts(&job, seen) {
         let secret = job.names.secret();
-        return Ok((job, in_trouble(Trouble::KnownHostsMissing { secret })));
+        return (job, Trouble::KnownHostsMissing { secret }.into());
     }
     let (pin, fresh) = match Standing::of(&job, seen) {
+        Standing::Pinned(pin) if ctx.plugins.lacks(&pin) => {
+            return (job, Rendered { lacks: Some(pin), ..Rendered::default() });
+        }
         Standing::Pinned(pin) => (pin, false),
         Standing::Fresh => match ctx.plugins.choose(&job) {
-            Ok(pin) => (Pin { claims: claims.facts, ..pin }, true),
-            Err(trouble) => return Ok((job, in_trouble(trouble))),
+            Ok(pin) => (Pin { claims: claims.facts.clone(), ..pin }, true),
+            Err(trouble) => return (job, trouble.into()),
         },
-        Standing::Adopted => return keep_up(ctx, job, seen).await,
-        Standing::Lost(why) => return Ok((job, in_trouble(Trouble::PinLost { why }))),
+        Standing::Adopted => {
+            let rendered = keep_up(ctx, &job, seen).await;
+            return (job, rendered);
+        }
+        Standing::Lost(why) => return (job, Trouble::PinLost { why }.into()),
     };
     let job = job.under_domain(pin.cluster_domain.as_deref());
     let gated = desired::launcher::gated(&job, &ctx.gang);
     let granted = match ctx.plugins.render(&job, &pin, seen, gated).await {
         Ok(granted) => granted,
-        Err(NoPlan::Trouble(trouble)) => return Ok((job, in_trouble(trouble))),
-        Err(NoPlan::Unavailable(error)) => return Err(Failed::unavailable(error)),
+        Err(why) => return (job, why.into()),
     };
     let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
     let (pinned, notes) = if fresh {
-        (Some(ctx.plugins.describe(&pin)), [claims.notes, granted.notes].concat())
+        (Some(ctx.plugins.describe(&pin)), [claims.notes.clone(), granted.notes].concat())
     } else {
         (None, Vec::new())
     };
-    Ok((job, Rendered { objects: Objects::All(Box::new(desired)), trouble: None, pinned, notes }))
+    let ignored = Some(ctx.plugins.ignored(&job, &pin));
+    let objects = Objects::All(Box::new(desired));
+    (job, Rendered { objects, pinned, notes, ignored, ..Rendered::default() })
 }
 
 /// What is kept up of a job that the MPI Operator started. Where no plugin serves it, its host list stays as it is.
-async fn keep_up<C: Cluster>(
-    ctx: &Context<C>,
-    job: ValidJob,
-    seen: &Seen,
-) -> Result<(ValidJob, Rendered), Failed> {
-    let granted = match ctx.plugins.choose(&job) {
-        Ok(pin) => match ctx.plugins.render(&job, &pin, seen, false).await {
+async fn keep_up<C: Cluster>(ctx: &Context<C>, job: &ValidJob, seen: &Seen) -> Rendered {
+    let granted = match ctx.plugins.choose(job) {
+        Ok(pin) => match ctx.plugins.render(job, &pin, seen, false).await {
             Ok(granted) => Some(granted),
             Err(NoPlan::Trouble(_)) => None,
-            Err(NoPlan::Unavailable(error)) => return Err(Failed::unavailable(error)),
+            Err(why) => return why.into(),
         },
         Err(_) => None,
     };
-    let objects = Objects::Upkeep(desired::upkeep(&job, granted.as_ref(), &ctx.gang));
-    Ok((job, Rendered { objects, ..Rendered::default() }))
+    let objects = Objects::Upkeep(desired::upkeep(job, granted.as_ref(), &ctx.gang));
+    Rendered { objects, ..Rendered::default() }
 }
 
 impl Objects {

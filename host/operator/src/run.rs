@@ -1,9 +1,11 @@
 //! Wiring: the only place that spawns. Every long-lived task's end is the process's end, so that nothing runs on
-//! with one leg missing; Kubernetes starts it anew.
+//! with one leg missing; Kubernetes starts it anew. No answer of the API server, and no silence, ends one of them.
 
 mod client;
 mod election;
 mod passes;
+mod sight;
+mod terms;
 
 use std::{future::Future, process::ExitCode, sync::Arc, time::Duration};
 
@@ -19,11 +21,15 @@ use tokio::{
     time::Instant,
 };
 
-use self::passes::Passes;
+use self::{
+    sight::{Kind, Sight},
+    terms::{Leading, Terms},
+};
 use crate::{
     cluster::{
         Wake, events,
         index::Shared,
+        last_seen::LastSeen,
         lease::Standing,
         live::{Claimed, Live},
         pace::Pace,
@@ -84,13 +90,21 @@ impl Tasks {
 
 async fn run(flags: Flags) -> anyhow::Result<()> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?flags, "starting");
+    // The lease has connections of its own, so that no burst of creates stands before a renewal.
+    let (client, for_lease) = (client::new(&flags).await?, client::new(&flags).await?);
+    operate(flags, client, for_lease).await
+}
+
+/// Ends with an error only where the configuration, or a task, is broken: whatever the API server answers.
+async fn operate(flags: Flags, client: Client, for_lease: Client) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new().context("setting up metrics")?);
-    let client = client::new(&flags).await?;
     let namespace = Some(flags.namespace.clone()).filter(|namespace| !namespace.is_empty());
-    client::find_crd(&client, namespace.as_deref()).await?;
+    metrics.looks_at(namespace.as_deref());
 
     let standing = Standing::default();
-    let queue = Arc::new(Queue::new(Settings::default(), Arc::clone(&metrics)));
+    let at_once = flags.threadiness.unwrap_or(Settings::default().at_once);
+    let settings = Settings { at_once, ..Settings::default() };
+    let queue = Arc::new(Queue::new(settings, Arc::clone(&metrics)));
     let pace = Pace::new(flags.api_rate(), Arc::clone(&metrics));
     let rest =
         Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics)).while_leading(standing.clone());
@@ -112,22 +126,25 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
         wake: Arc::clone(&live.wake),
         metrics: Arc::clone(&metrics),
         namespace,
+        last_seen: LastSeen::default(),
+        events: live.events.clone(),
+        standing: standing.clone(),
     };
-    let mut synced = start_watches(&mut tasks, &watches, &client, &flags.gang());
-    let (plugins, plugins_ready) =
-        start_plugins(&mut tasks, &flags, &client, &live, &synced, &standing).await?;
-    synced.push(plugins_ready);
+    let mut kinds = start_watches(&mut tasks, &watches, &client, &flags.gang());
+    let (plugins, plugins_ready) = start_plugins(&mut tasks, &flags, &client, &live, &kinds, &standing)?;
+    kinds.push(Kind { name: plugins::KIND, listed: plugins_ready });
+    let sight = Sight::new(kinds, watches.last_seen.clone());
     tasks.spawn("sweep", sweep(watches));
-    serve(&mut tasks, &flags, &synced, &standing, &live, &queue, &plugins).await?;
+    serve(&mut tasks, &flags, &sight, &standing, &live, &queue, &plugins).await?;
 
     let mut stages = Stages::default();
-    let candidate = election::candidate(&flags, standing.clone(), &metrics).await?;
+    let candidate = election::candidate(&flags, for_lease, standing.clone(), &metrics);
     let identity = candidate.identity().to_owned();
-    stages.start("leader election", |stop| candidate.run(stop).map(drop));
+    let (candidacy, is_candidate) = watch::channel(false);
+    stages.start("leader election", |stop| candidate.run(stop, is_candidate));
     stages.start("events", |stop| writer.run(stop));
-    let passes = Passes::new(live.clone(), Arc::clone(&plugins), queue, &flags);
-    let term = election::Term { standing, identity, lock_namespace: flags.lock_namespace, live };
-    stages.start("passes", |stop| lead(stop, synced, term, plugins, passes));
+    let work = Leading { live, plugins, queue, flags, identity };
+    stages.start("terms", |stop| Terms { sight, standing, candidacy, work }.run(stop));
 
     let end = tokio::select! {
         biased;
@@ -140,35 +157,12 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
     end
 }
 
-/// Waits for caches and lease, then runs passes.
-async fn lead(
-    mut stop: watch::Receiver<bool>,
-    synced: Vec<watch::Receiver<bool>>,
-    term: election::Term,
-    plugins: Arc<Plugins>,
-    passes: Passes,
-) {
-    tokio::select! {
-        biased;
-        _ = stop.wait_for(|stop| *stop) => return,
-        () = all_synced(synced) => {}
-    }
-    if !term.begin(&mut stop).await {
-        return;
-    }
-    if let Err(error) = plugins.lead().await {
-        tracing::error!(error = format!("{error:#}"), "keeping copies of the plugins");
-        return;
-    }
-    passes.run(stop).await;
-    term.end();
-}
-
-/// Standbys let nothing pile up; whoever becomes leader looks at all jobs.
+/// Standbys let nothing pile up; whoever becomes leader looks at all jobs. A leader whose renewal is late takes note: only
+/// writing waits for it.
 fn waker(queue: &Arc<Queue>, standing: &Standing, index: Shared) -> Wake {
     let (queue, standing) = (Arc::clone(queue), standing.clone());
     Arc::new(move |job, cause| {
-        if standing.leads() {
+        if standing.term().is_some() {
             let pods = index.read().pods.of(job).len();
             queue.wake(job, cause, pods);
         }
@@ -209,47 +203,44 @@ impl Stages {
 }
 
 /// One task a kind. Returns, for each, whether it has listed all.
-fn start_watches(
-    tasks: &mut Tasks,
-    watches: &Watches,
-    client: &Client,
-    gang: &Gang,
-) -> Vec<watch::Receiver<bool>> {
-    let mut synced = Vec::new();
-    let mut channel = || -> Synced {
-        let (sender, receiver) = watch::channel(false);
-        synced.push(receiver);
+fn start_watches(tasks: &mut Tasks, watches: &Watches, client: &Client, gang: &Gang) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    let mut channel = |name| -> Synced {
+        let (sender, listed) = watch::channel(false);
+        kinds.push(Kind { name, listed });
         sender
     };
     let w = || watches.clone();
-    tasks.spawn("watch MPIJobs", w().jobs(client.clone(), channel()));
-    tasks.spawn("watch Pods", w().pods(client.clone(), channel()));
-    tasks.spawn("watch Services", w().services(client.clone(), channel()));
-    tasks.spawn("watch EndpointSlices", w().slices(client.clone(), channel()));
-    tasks.spawn("watch ConfigMaps", w().configs(client.clone(), channel()));
-    tasks.spawn("watch Secrets", w().secrets(client.clone(), channel()));
-    tasks.spawn("watch Jobs", w().launchers(client.clone(), channel()));
+    tasks.spawn("watch MPIJobs", w().jobs(client.clone(), channel("MPIJob")));
+    tasks.spawn("watch Pods", w().pods(client.clone(), channel("Pod")));
+    tasks.spawn("watch Services", w().services(client.clone(), channel("Service")));
+    tasks.spawn("watch EndpointSlices", w().slices(client.clone(), channel("EndpointSlice")));
+    tasks.spawn("watch ConfigMaps", w().configs(client.clone(), channel("ConfigMap")));
+    tasks.spawn("watch Secrets", w().secrets(client.clone(), channel("Secret")));
+    tasks.spawn("watch Jobs", w().launchers(client.clone(), channel("Job")));
     if *gang != Gang::Off {
-        tasks.spawn("watch PriorityClasses", w().priorities(client.clone(), channel()));
+        tasks.spawn("watch PriorityClasses", w().priorities(client.clone(), channel("PriorityClass")));
     }
     match gang {
         Gang::Off => {}
-        Gang::Volcano => tasks.spawn("watch PodGroups", w().volcano_groups(client.clone(), channel())),
+        Gang::Volcano => {
+            tasks.spawn("watch PodGroups", w().volcano_groups(client.clone(), channel("PodGroup")));
+        }
         Gang::SchedulerPlugins(_) => {
-            tasks.spawn("watch PodGroups", w().coscheduling_groups(client.clone(), channel()));
+            tasks.spawn("watch PodGroups", w().coscheduling_groups(client.clone(), channel("PodGroup")));
         }
     }
-    synced
+    kinds
 }
 
 /// Loads the image's plugins and follows the ConfigMaps. The receiver turns true once those that are there have been
 /// looked at.
-async fn start_plugins(
+fn start_plugins(
     tasks: &mut Tasks,
     flags: &Flags,
     client: &Client,
     live: &Live,
-    synced: &[watch::Receiver<bool>],
+    kinds: &[Kind],
     standing: &Standing,
 ) -> anyhow::Result<(Arc<Plugins>, watch::Receiver<bool>)> {
     let namespace = flags.plugins().to_owned();
@@ -262,39 +253,35 @@ async fn start_plugins(
         policy: ClusterPolicy { wants: flags.allow_wants.clone(), ..ClusterPolicy::default() },
         trust: Trust::new(flags.plugin_signatures, keys.transpose()?.as_deref())?,
     };
+    let synced = kinds.iter().map(|kind| kind.listed.clone()).collect();
     let cluster = InCluster {
         store: Store::new(client.clone(), &namespace),
-        jobs: LiveJobs { index: live.index.clone(), gang: flags.gang(), synced: synced.to_vec() },
+        jobs: LiveJobs { index: live.index.clone(), gang: flags.gang(), synced },
         standing: standing.clone(),
     };
     let (plugins, turns) = Plugins::in_cluster(rules, cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
-    plugins.load_floor(&flags.plugin_dir).await?;
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
+    let floor = flags.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
-        let tell = |answer: Answer| live.plugin_answered(&namespace, answer);
-        if let Err(error) = plugins::follow(following, client, turns, &namespace, ready, tell).await {
-            tracing::error!(error = format!("{error:#}"), "following plugin ConfigMaps");
+        // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
+        if let Err(error) = following.load_floor(&floor).await {
+            tracing::error!(error = format!("{error:#}"), "loading the plugins of --plugin-dir");
+            return;
         }
+        let tell = |answer: Answer| live.plugin_answered(&namespace, answer);
+        plugins::follow(following, client, turns, &namespace, ready, tell).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))
-}
-
-async fn all_synced(synced: Vec<watch::Receiver<bool>>) {
-    let start = Instant::now();
-    for mut kind in synced {
-        // A watch that has ended ends the process elsewhere.
-        let _ = kind.wait_for(|synced| *synced).await;
-    }
-    tracing::info!(seconds = start.elapsed().as_secs_f64(), "watches have listed all");
 }
 
 /// Lets the index drop what no watch has confirmed, and what DNS has forgotten.
 async fn sweep(watches: Watches) {
     loop {
         tokio::time::sleep(SWEEP).await;
+        watches.report();
         let jobs = {
             let mut index = watches.index.write();
             index.departures.expire(Timestamp::now());
@@ -309,17 +296,17 @@ async fn sweep(watches: Watches) {
 async fn serve(
     tasks: &mut Tasks,
     flags: &Flags,
-    synced: &[watch::Receiver<bool>],
+    sight: &Sight,
     standing: &Standing,
     live: &Live,
     queue: &Arc<Queue>,
     plugins: &Arc<Plugins>,
 ) -> anyhow::Result<()> {
     if flags.health_port != 0 {
-        let (synced, standing) = (synced.to_vec(), standing.clone());
+        let (sight, standing) = (sight.clone(), standing.clone());
         let checks = serve::health::Checks {
             leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
-            synced: Arc::new(move || synced.iter().all(|kind| *kind.borrow())),
+            unseen: Arc::new(move || sight.unseen().iter().map(ToString::to_string).collect()),
         };
         let listener = serve::listen(flags.health_port).await?;
         tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));
@@ -350,3 +337,6 @@ async fn told_to_end() {
         _ = interrupt.recv() => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,10 @@
 //! The key pair is what OpenSSH itself takes it for: its own tools read both halves.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use coxswain_operator::keys;
 
-/// Without `ssh-keygen` on the machine there is nothing to ask; the format itself is held by a test beside the code.
 #[test]
 fn ssh_keygen_derives_the_public_half_from_the_private_one() {
     let folder = std::env::temp_dir().join(format!("coxswain-keys-{}", std::process::id()));
@@ -18,7 +17,6 @@ fn ssh_keygen_derives_the_public_half_from_the_private_one() {
     let output = Command::new("ssh-keygen").arg("-y").arg("-f").arg(&private).output();
     fs::remove_dir_all(&folder).unwrap();
 
-    if let Ok(output) = output {
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), pair.public_line);
-    }
+    let output = output.expect("`make setup` installs ssh-keygen");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), pair.public_line);
 }

@@ -1,4 +1,5 @@
-//! What the index costs: alone in its process, so that what the process holds is what the index holds.
+//! What the index costs: alone in its process and with the operator's heap, so that what the process holds is what the
+//! index holds in the operator.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that prints what it measures")]
 
 use coxswain_operator::cluster::{
@@ -7,6 +8,9 @@ use coxswain_operator::cluster::{
     wire::{PodWire, Wire},
 };
 use serde_json::json;
+
+#[global_allocator]
+static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Jobs and workers of each, in the proportion of a cluster full of middle-sized jobs.
 const JOBS: u32 = 200;
@@ -41,9 +45,10 @@ fn pod(job: u32, worker: u32) -> serde_json::Value {
 }
 
 fn resident() -> f64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: f64 = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * 4096.0
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    kib * 1024.0
 }
 
 fn fill(index: &mut Index, job: u32) {

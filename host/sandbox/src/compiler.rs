@@ -21,6 +21,9 @@ use crate::{engine, fault::Refused};
 /// take 13 at their rate.
 const SECONDS: u64 = 60;
 
+/// Between the limit at which the kernel says why it ends a child and the one at which it kills without a word.
+const GRACE: u64 = 1;
+
 /// Address space of a child. The shipped plugins have it compute in 27 MB.
 const ADDRESS_SPACE: u64 = 2 << 30;
 
@@ -48,10 +51,14 @@ pub struct Child {
 ///
 /// The component does not compile, or a pipe is closed.
 pub fn compile(from: &mut impl Read, to: &mut impl Write) -> Result<()> {
-    for (resource, most) in [(Resource::Cpu, SECONDS), (Resource::As, ADDRESS_SPACE), (Resource::Core, 0)] {
+    for (resource, most, grace) in
+        [(Resource::Cpu, SECONDS, GRACE), (Resource::As, ADDRESS_SPACE, 0), (Resource::Core, 0, 0)]
+    {
         // Whoever started the operator may have set a lower one.
-        let limit = Some(getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most)));
-        setrlimit(resource, Rlimit { current: limit, maximum: limit }).context("limiting the compiler")?;
+        let most = most.saturating_add(grace);
+        let maximum = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+        let limit = Rlimit { current: Some(maximum.saturating_sub(grace)), maximum: Some(maximum) };
+        setrlimit(resource, limit).context("limiting the compiler")?;
     }
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).context("reading the component")?;

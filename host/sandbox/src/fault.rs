@@ -135,6 +135,18 @@ impl Refused {
 }
 
 impl Break {
+    /// Every [`Break::reason`].
+    pub const REASONS: [&str; 8] = [
+        "OutOfFuel",
+        "OutOfTime",
+        "OutOfMemory",
+        "OutOfStack",
+        "ResultTooLarge",
+        "Trapped",
+        "NotExported",
+        "EnginePanicked",
+    ];
+
     /// From what a panic carries.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -3,6 +3,10 @@
 //! Nothing in a job says which version its image holds, so every job gets the variables of both: Open MPI 4 (ORTE) reads
 //! `OMPI_MCA_orte_*` and `OMPI_MCA_plm_rsh_*` and ignores the rest; 5 (PRRTE) reads `PRTE_MCA_*` and, since 5.0.6,
 //! nothing else. Both sets together were run on 4.1.8, 5.0.8, 5.0.10 and 5.0.11.
+//!
+//! `mpirun` of every release of Open MPI 5 may end with 0 although a worker was lost while the job ran: PRRTE notes the lost
+//! daemon where nobody looks. No parameter changes that, so `OMPI_PRTERUN` names a script that runs the real `prterun` and
+//! lets its 0 count only if every ssh ended with 0, too.
 
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
@@ -22,6 +26,7 @@ use coxswain_plugin_kit::{
     env::Env,
     groups, hostfile,
     launcher::{self, Launcher, SSH_ARGS},
+    plan,
     settings::{self, Declared, Kind, Settings},
     types::{Edit, Failure, File, Group, Job, Member, Note, Plan, Setting, Violation},
 };
@@ -31,6 +36,11 @@ coxswain_plugin_kit::without_std!();
 const TREE_SPAWN: &str = "tree-spawn";
 const FORWARD_ENV: &str = "forward-env";
 const MPIRUN_ARGS: &str = "mpirun-args";
+const CHECK_EXIT: &str = "check-exit";
+
+/// In place of Open MPI 5's own `prterun`, and the ssh that it lets that one call, by their names beside the host list.
+const PRTERUN: (&str, &str) = ("prterun", include_str!("files/prterun"));
+const PRTERUN_SSH: (&str, &str) = ("prterun-ssh", include_str!("files/prterun-ssh"));
 
 const SETTINGS: &[Declared] = &[
     launcher::ssh_args("words for every ssh, separated by blanks"),
@@ -54,6 +64,13 @@ const SETTINGS: &[Declared] = &[
         default: "",
         summary: "further arguments of mpirun in a rendered command",
     },
+    Declared {
+        key: CHECK_EXIT,
+        kind: Kind::Flag,
+        default: "true",
+        summary: "mpirun of Open MPI 5 does not end with 0 where a host was lost, by a script of the plugin at \
+                  OMPI_PRTERUN; false: without the script",
+    },
 ];
 
 struct OpenMpi;
@@ -67,7 +84,7 @@ impl about::Guest for OpenMpi {
             serves: vec!["OpenMPI".into()],
             settings: settings::kinds(SETTINGS),
             reads_env: vec![],
-            writes_env: vec!["OMPI_MCA_".into(), "PRTE_MCA_".into()],
+            writes_env: vec!["OMPI_MCA_".into(), "PRTE_MCA_".into(), "OMPI_PRTERUN".into()],
             reads_annotations: vec![],
         }
     }
@@ -80,6 +97,10 @@ impl about::Guest for OpenMpi {
 impl exported::Guest for OpenMpi {
     fn render(job: Job) -> Result<Plan, Failure> {
         let mut plan = launcher::render::<Self>(&job)?;
+        if Settings::parse(SETTINGS, &job.settings)?.flag(CHECK_EXIT) {
+            let scripts = [PRTERUN, PRTERUN_SSH].map(|(name, text)| plan::job_script(name, text.to_owned()));
+            plan.files.extend(scripts);
+        }
         if cfg!(feature = "marker") {
             plan.edits.extend(Env::of_everyone().force("OMPI_MCA_coxswain_marker", "1").into_edits());
         }
@@ -119,6 +140,9 @@ impl Launcher for OpenMpi {
             // One name for both: Open MPI 5 reads it, too. mpirun refuses -x beside it.
             .when(!job.renders_command && !forwarded.is_empty(), |env| {
                 env.fallback("OMPI_MCA_mca_base_env_list", forwarded.join(";"))
+            })
+            .when(settings.flag(CHECK_EXIT), |env| {
+                env.fallback("OMPI_PRTERUN", [&job.files_dir, "/", PRTERUN.0].concat())
             })
             .into_edits()
     }

@@ -24,7 +24,8 @@ const (
 
 // Kubelet is all of the fake nodes.
 type Kubelet struct {
-	api *API
+	api       *API
+	scheduler string // whose pods these are; empty for all
 
 	mutex   sync.Mutex
 	changed *sync.Cond
@@ -39,11 +40,13 @@ type Kubelet struct {
 type entry struct {
 	pod    pod
 	queued bool // or in somebody's hands
+	timed  bool // it has a time at which it ends
+	over   bool // which has come
 }
 
-// New makes a kubelet that does nothing yet.
-func New(api *API) *Kubelet {
-	kubelet := &Kubelet{api: api, pods: map[string]*entry{}, ending: map[string]bool{}}
+// New makes a kubelet that does nothing yet. It serves the pods that name this scheduler, or all if it is empty.
+func New(api *API, scheduler string) *Kubelet {
+	kubelet := &Kubelet{api: api, scheduler: scheduler, pods: map[string]*entry{}, ending: map[string]bool{}}
 	kubelet.changed = sync.NewCond(&kubelet.mutex)
 	return kubelet
 }
@@ -99,6 +102,9 @@ func (kubelet *Kubelet) told(pod pod, gone bool) {
 
 // see takes note of a pod. The caller holds the lock.
 func (kubelet *Kubelet) see(pod pod) {
+	if kubelet.scheduler != "" && pod.Spec.SchedulerName != kubelet.scheduler {
+		return
+	}
 	known := kubelet.pods[pod.Metadata.UID]
 	if known == nil {
 		known = &entry{}
@@ -109,7 +115,28 @@ func (kubelet *Kubelet) see(pod pod) {
 		pod.Status, pod.Spec.NodeName = known.pod.Status, known.pod.Spec.NodeName
 	}
 	known.pod = pod
+	kubelet.limit(pod.Metadata.UID, known)
 	kubelet.consider(pod.Metadata.UID, known)
+}
+
+// limit ends a pod that runs when its time is over. The caller holds the lock.
+func (kubelet *Kubelet) limit(uid string, known *entry) {
+	span, limited := known.pod.span()
+	if !limited || known.timed || known.pod.Status.Phase != "Running" {
+		return
+	}
+	known.timed = true
+	time.AfterFunc(span, func() {
+		kubelet.mutex.Lock()
+		defer kubelet.mutex.Unlock()
+		known.over = true
+		kubelet.consider(uid, known)
+	})
+}
+
+// ends says whether a launcher is to end. The caller holds the lock.
+func (kubelet *Kubelet) ends(known *entry) bool {
+	return known.over || kubelet.ending[known.pod.Metadata.Namespace]
 }
 
 // rank orders the states of a pod's life.
@@ -127,7 +154,7 @@ func rank(pod pod) int {
 
 // consider puts a pod in line if there is something to do about it. The caller holds the lock.
 func (kubelet *Kubelet) consider(uid string, known *entry) {
-	if known.queued || known.pod.next(kubelet.held, kubelet.ending[known.pod.Metadata.Namespace]) == nothing {
+	if known.queued || known.pod.next(kubelet.held, kubelet.ends(known)) == nothing {
 		return
 	}
 	known.queued = true
@@ -157,7 +184,7 @@ func (kubelet *Kubelet) serve(ctx context.Context) {
 			continue
 		}
 		pod := known.pod
-		todo := pod.next(kubelet.held, kubelet.ending[pod.Metadata.Namespace])
+		todo := pod.next(kubelet.held, kubelet.ends(known))
 		kubelet.serial++
 		serial := kubelet.serial
 		kubelet.mutex.Unlock()

@@ -15,10 +15,12 @@ type pod struct {
 		ResourceVersion   string            `json:"resourceVersion"`
 		DeletionTimestamp *time.Time        `json:"deletionTimestamp"`
 		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
 		Finalizers        []string          `json:"finalizers"`
 	} `json:"metadata"`
 	Spec struct {
 		NodeName        string     `json:"nodeName"`
+		SchedulerName   string     `json:"schedulerName"`
 		SchedulingGates []struct{} `json:"schedulingGates"`
 		Containers      []struct {
 			Name  string `json:"name"`
@@ -36,6 +38,9 @@ const (
 	launcher  = "launcher"
 )
 
+// runsFor is the annotation that says how long a launcher runs before it ends with success: a Go duration.
+const runsFor = "bed.coxswain.dev/runs-for"
+
 // action is the next thing that a pod's kubelet does.
 type action int
 
@@ -47,6 +52,12 @@ const (
 )
 
 func (pod pod) isLauncher() bool { return pod.Metadata.Labels[roleLabel] == launcher }
+
+// span is how long it runs by itself, if that is said.
+func (pod pod) span() (time.Duration, bool) {
+	span, err := time.ParseDuration(pod.Metadata.Annotations[runsFor])
+	return span, err == nil
+}
 
 func (pod pod) ended() bool { return pod.Status.Phase == "Succeeded" || pod.Status.Phase == "Failed" }
 
@@ -160,6 +171,8 @@ func node(name string, now time.Time) object {
 	return object{
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": object{"name": name, "labels": object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+		// A scheduler that is beside them leaves them alone.
+		"spec": object{"unschedulable": true},
 		"status": object{
 			"capacity": size, "allocatable": size,
 			"addresses": []object{{"type": "InternalIP", "address": hostAddress}},

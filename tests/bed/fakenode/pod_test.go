@@ -51,7 +51,7 @@ func TestPodsHaveAddressesOfTheirOwn(t *testing.T) {
 }
 
 func TestAStaleWatchDoesNotUndoWhatWasReported(t *testing.T) {
-	kubelet := New(nil)
+	kubelet := New(nil, "")
 	running := given(t, `{"metadata":{"uid":"u"},"spec":{"nodeName":"x"},"status":{"phase":"Running"}}`)
 	kubelet.told(running, false)
 	kubelet.told(given(t, `{"metadata":{"uid":"u"}}`), false)
@@ -64,6 +64,29 @@ func TestAStaleWatchDoesNotUndoWhatWasReported(t *testing.T) {
 	}
 	kubelet.told(running, true)
 	if state := kubelet.state(""); state.Pods != 0 {
+		t.Errorf("%+v", state)
+	}
+}
+
+func TestALauncherWithATimeEndsByItself(t *testing.T) {
+	kubelet := New(nil, "")
+	kubelet.told(given(t, `{"metadata":{"uid":"u","labels":{"training.kubeflow.org/job-role":"launcher"},
+		"annotations":{"bed.coxswain.dev/runs-for":"20ms"}},"status":{"phase":"Running"}}`), false)
+	if state := kubelet.state(""); state.Queue != 0 {
+		t.Errorf("it ends at once: %+v", state)
+	}
+	for began := time.Now(); kubelet.state("").Queue == 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("it never ends")
+		}
+	}
+}
+
+func TestPodsOfAnotherSchedulerAreLeftAlone(t *testing.T) {
+	kubelet := New(nil, "fake-nodes")
+	kubelet.told(given(t, `{"metadata":{"uid":"u"},"spec":{"schedulerName":"default-scheduler"}}`), false)
+	kubelet.told(given(t, `{"metadata":{"uid":"v"},"spec":{"schedulerName":"fake-nodes"}}`), false)
+	if state := kubelet.state(""); state.Pods != 1 || state.Queue != 1 {
 		t.Errorf("%+v", state)
 	}
 }

@@ -22,7 +22,19 @@ const (
 	// FakeNodes has nodes that are objects only, and a fake kubelet in place of the scheduler: thousands of pods that
 	// are Running and Ready, and not one process.
 	FakeNodes Mode = "fake-nodes"
+	// Mixed is Node and FakeNodes at once: a real node, and fake ones for the pods that name FakeScheduler. Its real pods
+	// reach the API server through a proxy that can be told to misbehave.
+	Mixed Mode = "mixed"
 )
+
+// RunsPods says whether there is a node that runs pods.
+func (mode Mode) RunsPods() bool { return mode == Node || mode == Mixed }
+
+// HasFakeNodes says whether there are nodes that are objects only.
+func (mode Mode) HasFakeNodes() bool { return mode == FakeNodes || mode == Mixed }
+
+// FakeScheduler is the `schedulerName` of the pods that a Mixed bed puts on its fake nodes.
+const FakeScheduler = "fake-nodes"
 
 // Addresses, the same in every bed: each has a network namespace of its own.
 const (
@@ -34,6 +46,9 @@ const (
 	PodRange       = "10.244.0.0/16"
 	Server         = "https://" + NodeAddress + ":6443"
 	FakeKubelet    = "127.0.0.1:10270" // where a fake kubelet takes orders
+	Supervisor     = "127.0.0.1:10271" // where the first process does
+	FaultProxy     = "127.0.0.1:10272" // and the proxy between pods and the API server
+	FaultProxyPort = 6444              // of NodeAddress, where that proxy serves
 )
 
 // Bed is what a bed is made from; it is all that its first process is told.
@@ -117,7 +132,7 @@ func (bed Bed) Folders() []string {
 // the name that they are called with.
 func (bed Bed) Links() map[string]string {
 	links := map[string]string{bed.Path("bin", "kubectl"): bed.Program("node")}
-	if bed.Mode == Node {
+	if bed.Mode.RunsPods() {
 		links[bed.Path("bin", "ctr")] = bed.Program("node")
 	}
 	return links

@@ -52,7 +52,7 @@ func TestBedsOfOneNameInTwoFoldersHaveTwoCgroups(t *testing.T) {
 }
 
 func TestEveryStepWaitsOnlyForStepsThatCanBeDone(t *testing.T) {
-	for _, mode := range []Mode{ControlPlane, Node, FakeNodes} {
+	for _, mode := range []Mode{ControlPlane, Node, FakeNodes, Mixed} {
 		components := bed(mode).Components()
 		done := map[string]bool{}
 		for range components {
@@ -77,7 +77,7 @@ func TestEveryStepWaitsOnlyForStepsThatCanBeDone(t *testing.T) {
 }
 
 func TestEveryFileThatAProgramIsStartedWithIsPlanned(t *testing.T) {
-	for _, mode := range []Mode{ControlPlane, Node, FakeNodes} {
+	for _, mode := range []Mode{ControlPlane, Node, FakeNodes, Mixed} {
 		bed := bed(mode)
 		planned := files(t, bed)
 		for _, component := range bed.Components() {
@@ -161,5 +161,14 @@ func TestImagesAreUnpackedByTheSnapshotterThatTheMachineAllows(t *testing.T) {
 	bed.Snapshotter = "native"
 	if arguments := strings.Join(bed.ImportArguments("-"), " "); arguments != "images import --local --snapshotter native -" {
 		t.Error(arguments)
+	}
+}
+
+func TestOnlyAMixedBedLogsTheUidsOfWhatIsMade(t *testing.T) {
+	for mode, want := range map[Mode]bool{Node: false, FakeNodes: false, Mixed: true} {
+		policy := string(files(t, bed(mode))["config/audit-policy.json"].Content)
+		if strings.Contains(policy, "RequestResponse") != want {
+			t.Errorf("%s: %s", mode, policy)
+		}
 	}
 }

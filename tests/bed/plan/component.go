@@ -37,6 +37,10 @@ func (bed Bed) Components() []Component {
 	case Node:
 		steps = append(steps, bed.scheduler())
 		steps = append(steps, bed.node()...)
+	case Mixed:
+		steps = append(steps, bed.scheduler())
+		steps = append(steps, bed.node()...)
+		steps = append(steps, bed.fakeKubelet(), bed.faultProxy())
 	case FakeNodes:
 		steps = append(steps, bed.fakeKubelet())
 	case ControlPlane:
@@ -104,6 +108,19 @@ func (bed Bed) fakeKubelet() Component {
 	}
 }
 
+// FaultProxyCommand runs the proxy between pods and the API server, in the state folder that follows it.
+const FaultProxyCommand = "fault-proxy"
+
+func (bed Bed) faultProxy() Component {
+	return Component{
+		Name:  FaultProxyCommand,
+		Shown: "pods reach the API server by a proxy",
+		After: []string{"kube-proxy"},
+		Argv:  []string{bed.Program("bed"), FaultProxyCommand, bed.Dir},
+		Ready: []Probe{{URL: "http://" + FaultProxy + "/fault"}},
+	}
+}
+
 func (bed Bed) apiServer() []string {
 	argv := bed.run("kube-apiserver",
 		"--etcd-servers", "http://127.0.0.1:2379",
@@ -126,6 +143,10 @@ func (bed Bed) apiServer() []string {
 		"--max-requests-inflight", "3000",
 		"--max-mutating-requests-inflight", "1500",
 	)
+	if bed.Mode == Mixed {
+		// Nobody would take the taint of a new node away again: see controllerManager.
+		argv = append(argv, "--disable-admission-plugins", "TaintNodesByCondition")
+	}
 	if bed.Audit {
 		argv = append(argv,
 			"--audit-policy-file", bed.config("audit-policy"),
@@ -140,7 +161,7 @@ func (bed Bed) apiServer() []string {
 func (bed Bed) controllerManager() []string {
 	identity := bed.identity("controller-manager")
 	controllers := "*"
-	if bed.Mode == FakeNodes {
+	if bed.Mode.HasFakeNodes() {
 		controllers = "*,-node-lifecycle-controller" // which waits for heartbeats
 	}
 	return bed.run("kube-controller-manager",

@@ -14,15 +14,25 @@ func (bed Bed) schedulerConfig() object {
 }
 
 // auditPolicy logs what ServiceAccounts ask for, once each, without bodies. The nodes' and the administrator's requests
-// are left out: whoever reads the log counts those of an operator.
-func auditPolicy() object {
+// are left out: whoever reads the log counts those of an operator. In a Mixed bed, pods and Jobs that are made are logged
+// with their bodies, because their uids are in these alone.
+func (bed Bed) auditPolicy() object {
+	accounts := []string{"system:serviceaccounts"}
+	rules := []object{
+		{"level": "Metadata", "userGroups": accounts},
+		{"level": "None"},
+	}
+	if bed.Mode == Mixed {
+		made := object{
+			"level": "RequestResponse", "userGroups": accounts, "verbs": []string{"create"}, "omitManagedFields": true,
+			"resources": []object{{"group": "", "resources": []string{"pods"}}, {"group": "batch", "resources": []string{"jobs"}}},
+		}
+		rules = append([]object{made}, rules...)
+	}
 	return object{
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
 		"omitStages": []string{"RequestReceived"},
-		"rules": []object{
-			{"level": "Metadata", "userGroups": []string{"system:serviceaccounts"}},
-			{"level": "None"},
-		},
+		"rules":      rules,
 	}
 }
 

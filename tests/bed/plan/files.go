@@ -47,7 +47,7 @@ func (bed Bed) Files(now time.Time) ([]File, error) {
 		return nil, err
 	}
 	users := clients[ControlPlane] // whom a bed without a scheduler has too
-	if bed.Mode == Node {
+	if bed.Mode.RunsPods() {
 		users = append(users[:len(users):len(users)], clients[Node]...)
 	}
 	for _, user := range users {
@@ -60,9 +60,9 @@ func (bed Bed) Files(now time.Time) ([]File, error) {
 
 	documents := map[string]any{"scheduler": bed.schedulerConfig()}
 	if bed.Audit {
-		documents["audit-policy"] = auditPolicy()
+		documents["audit-policy"] = bed.auditPolicy()
 	}
-	if bed.Mode == Node {
+	if bed.Mode.RunsPods() {
 		documents["kubelet"] = bed.kubeletConfig()
 		documents["proxy"] = bed.proxyConfig()
 		documents["dns-service"] = dnsService()

@@ -43,7 +43,7 @@ func Ask(bed plan.Bed) Answers {
 		return NoAnswers(err)
 	}
 	answers := Answers{Server: version.GitVersion, Node: "Ready"}
-	if bed.Mode == plan.Node {
+	if bed.Mode.RunsPods() {
 		if err := prober.ask(ctx, plan.Probe{URL: plan.Server + "/api/v1/nodes/" + plan.NodeName, Node: plan.Schedulable}); err != nil {
 			answers.Node = err.Error()
 		}

@@ -67,7 +67,7 @@ func furnishMounts(bed plan.Bed) error {
 			return fmt.Errorf("mounting %s on %s: %w", folder, path, err)
 		}
 	}
-	if bed.Mode == plan.Node && resolver != "" {
+	if bed.Mode.RunsPods() && resolver != "" {
 		return furnishResolver(bed.Path("config", "resolv.conf"), resolver)
 	}
 	return nil

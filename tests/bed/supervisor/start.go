@@ -25,7 +25,7 @@ import (
 func Run(bed plan.Bed, environment []string) error {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, unix.SIGTERM, unix.SIGINT)
-	started := &start{bed: bed, began: time.Now(), done: map[string]chan struct{}{}}
+	started := &start{bed: bed, began: time.Now(), done: map[string]chan struct{}{}, running: map[string]life{}}
 	if err := furnish(bed); err != nil {
 		return started.fail(err)
 	}
@@ -35,6 +35,9 @@ func Run(bed plan.Bed, environment []string) error {
 	}
 	started.programs = newPrograms(environment)
 	if err := started.all(); err != nil {
+		return started.fail(err)
+	}
+	if err := started.takeOrders(); err != nil {
 		return started.fail(err)
 	}
 	started.record(func(progress *state.Progress) { progress.Done = true })
@@ -52,6 +55,13 @@ type start struct {
 
 	mutex    sync.Mutex
 	progress state.Progress
+	running  map[string]life // by component
+}
+
+// life is a program that should run on.
+type life struct {
+	process int
+	over    chan struct{} // closed when it has ended
 }
 
 // culpritError blames a component.
@@ -93,6 +103,15 @@ func (started *start) one(ctx context.Context, component plan.Component) error {
 			return ctx.Err()
 		}
 	}
+	if err := started.launch(ctx, component); err != nil {
+		return err
+	}
+	close(started.done[component.Name])
+	return nil
+}
+
+// launch starts a component and waits until it is ready.
+func (started *start) launch(ctx context.Context, component plan.Component) error {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, component.Limit, fmt.Errorf("not done after %s", component.Limit))
 	defer cancel()
@@ -111,9 +130,12 @@ func (started *start) one(ctx context.Context, component plan.Component) error {
 	}
 	step.Took, step.Elapsed = time.Since(begin), time.Since(started.began)
 	started.show(step)
-	close(started.done[component.Name])
 	if len(component.Argv) > 0 && !component.Once {
-		go started.watch(step, running)
+		over := make(chan struct{})
+		started.mutex.Lock()
+		started.running[component.Name] = life{running.process, over}
+		started.mutex.Unlock()
+		go started.watch(step, running, over)
 	}
 	return nil
 }
@@ -147,12 +169,14 @@ func (started *start) ready(ctx context.Context, component plan.Component, runni
 	}
 }
 
-// watch writes down when a program ends that should run on. It is not started again: a test shall see what happened.
-func (started *start) watch(step state.Step, running program) {
+// watch writes down when a program ends that should run on. It is started again only on request: a test shall see what
+// happened.
+func (started *start) watch(step state.Step, running program, over chan<- struct{}) {
 	how := orWell(<-running.ended)
 	log.Printf("%s (process %d) has ended: %s", step.Name, step.Process, how)
 	step.Ended, step.At = how, time.Now()
 	started.show(step)
+	close(over)
 }
 
 func orWell(how string) string {

@@ -71,14 +71,24 @@ fn times(measured: &Measured) -> Vec<Aim> {
     ]
 }
 
+/// Seconds for which a job of 8 gathers counters and hosts: 300 ms and 4 ms a worker.
+const GATHERED: f64 = 0.332;
+
 fn requests(measured: &Measured) -> Vec<Aim> {
     let largest_burst =
         measured.sizes.iter().filter(|size| size.workers == 8 && size.jobs > 1).max_by_key(|s| s.jobs);
     let one = find(measured, 1, 8);
-    let running = |size: &Size| {
+    let running = |size: &Size, most: usize| {
         let writes = size.most(|spent| spent.to_running.writes().div_ceil(size.jobs as usize));
         let events = size.most(|spent| spent.to_running.events().div_ceil(size.jobs as usize));
-        (format!("{writes} writes, {events} events"), writes <= 16 && events <= 3)
+        (format!("{writes} writes, {events} events"), writes <= most && events <= 3)
+    };
+    // How fast the pods of a burst start is the machine's: what a job counts meanwhile is written after a third of a second.
+    let in_burst = |size: &Size| {
+        let slowest = size.operator.iter().map(|round| round.times.running).fold(0.0, f64::max);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
+        let times = (slowest / GATHERED) as usize;
+        running(size, 16 + 2 * times)
     };
     let end = |size: &Size| {
         let jobs = size.jobs as usize;
@@ -95,14 +105,18 @@ fn requests(measured: &Measured) -> Vec<Aim> {
     };
     vec![
         Aim::new("requests for 1 × 8, to Running", "17 to 22", "16 writes, 3 events")
-            .measured(one.map(running))
+            .measured(one.map(|size| running(size, 16)))
             .exact(),
         Aim::new("the same, to the end", "11 to 15", "8 deletes, 1 write, 1 event")
             .measured(one.map(end))
             .exact(),
-        Aim::new("a job of 8 in a burst, to Running", "1.3 times that", "16 writes, 3 events")
-            .measured(largest_burst.map(running))
-            .exact(),
+        Aim::new(
+            "a job of 8 in a burst, to Running",
+            "1.3 times that",
+            "16 writes, 3 events; 2 writes each third of a second",
+        )
+        .measured(largest_burst.map(in_burst))
+        .exact(),
         Aim::new("the same, to the end", "2 times that", "8 deletes, 1 write, 1 event")
             .measured(largest_burst.map(end))
             .exact(),

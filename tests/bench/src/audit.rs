@@ -4,6 +4,7 @@
 //! requests arrive, so that neither a watch nor a probe stands between.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     fs::File,
     io::{BufRead, BufReader},
@@ -30,6 +31,9 @@ pub enum Who {
     Plain,
 }
 
+/// Only lists of the comparison have pages of this size.
+const COMPARES: &str = "limit=500";
+
 /// The user names of both.
 const OPERATOR: &str = "system:serviceaccount:mpi-operator:mpi-operator";
 const PLAIN: &str = "system:serviceaccount:bench:plain";
@@ -39,7 +43,8 @@ const PLAIN: &str = "system:serviceaccount:bench:plain";
 pub struct Request {
     /// Whose.
     pub who: Who,
-    /// create, update, patch, delete, get, list, watch.
+    /// create, update, patch, delete, get, list, watch; compare for the list by which the operator compares its cache
+    /// with the API server now and then.
     pub verb: Box<str>,
     /// For example `pods` or `mpijobs/status`.
     pub kind: Box<str>,
@@ -54,7 +59,7 @@ pub struct Request {
 impl Request {
     /// Changes something.
     pub fn writes(&self) -> bool {
-        !matches!(&*self.verb, "get" | "list" | "watch")
+        !matches!(&*self.verb, "get" | "list" | "watch" | "compare")
     }
 
     /// The operator's.
@@ -148,6 +153,8 @@ pub fn now() -> f64 {
 struct Line<'a> {
     stage: &'a str,
     verb: &'a str,
+    #[serde(rename = "requestURI", default)]
+    request_uri: Cow<'a, str>,
     user: User<'a>,
     #[serde(borrow, default)]
     object_ref: ObjectRef<'a>,
@@ -190,9 +197,10 @@ fn parse(line: &[u8]) -> Option<(Box<str>, Request)> {
     let ObjectRef { resource, subresource, namespace } = line.object_ref;
     let kind =
         if subresource.is_empty() { resource.into() } else { format!("{resource}/{subresource}").into() };
+    let compares = line.verb == "list" && line.request_uri.contains(COMPARES);
     let request = Request {
         who,
-        verb: line.verb.into(),
+        verb: if compares { "compare" } else { line.verb }.into(),
         kind,
         code: line.response_status.code,
         received: seconds(line.request_received_timestamp),

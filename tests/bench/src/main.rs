@@ -66,6 +66,9 @@ struct Arguments {
     /// Only plugins swapped under load, so often each; what must not happen is an error.
     #[arg(long, value_name = "TIMES")]
     swap: Option<u32>,
+    /// Jobs that run while plugins are swapped.
+    #[arg(long, value_name = "JOBS", default_value_t = 200)]
+    live: u32,
     /// Only this: a size such as 1x1000, `bare-pods`, `memory` or `running`; may be given several times.
     #[arg(long, value_name = "WHAT")]
     only: Vec<String>,
@@ -78,10 +81,10 @@ async fn main() -> Result<()> {
     let begin = Instant::now();
     let told = |line: &str| println!("bench: {:5.0} s  {line}", begin.elapsed().as_secs_f64());
     let machine = machine();
-    let Arguments { operator, plugins, audit_log, out, guard, swap, .. } = arguments;
+    let Arguments { operator, plugins, audit_log, out, guard, swap, live, .. } = arguments;
     let setting = Setting::prepare(operator, plugins, &audit_log, out).await?;
     if let Some(swaps) = swap {
-        return swap_plugins(&setting, swaps, &told).await;
+        return swap_plugins(&setting, swap::Size { live, scaled: live / 10, swaps }, &told).await;
     }
     let measured = Measured { machine, ..scenario::run(&setting, &plan, &told).await? };
     let aims = aims::aims(&measured);
@@ -101,8 +104,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-async fn swap_plugins(setting: &Setting, swaps: u32, told: &dyn Fn(&str)) -> Result<()> {
-    let size = swap::Size { live: 200, scaled: 20, swaps };
+async fn swap_plugins(setting: &Setting, size: swap::Size, told: &dyn Fn(&str)) -> Result<()> {
     let shown = swap::run(setting, size, told).await?;
     let milliseconds = |of| shown.quantile(of) * 1e3;
     println!(

@@ -233,7 +233,9 @@ async fn quiet(setting: &Setting, operator: &Operator, jobs: u32, span: Duration
     let (begin, cpu) = (now(), operator.used()?.cpu);
     tokio::time::sleep(span).await;
     let within = |requests: &[Request]| {
-        let ours = requests.iter().filter(|r| r.ours() && r.received > begin && &*r.verb != "watch");
+        let ours = requests
+            .iter()
+            .filter(|r| r.ours() && r.received > begin && !matches!(&*r.verb, "watch" | "compare"));
         let lease = ours.clone().filter(|r| &*r.kind == "leases").count();
         (lease, ours.count() - lease)
     };

@@ -26,6 +26,8 @@ pub struct Request {
     pub namespace: String,
     /// Of the object; empty for a collection.
     pub name: String,
+    /// Of what was created, where the bed logs bodies: see `bed up mixed`.
+    pub uid: String,
     /// With the path.
     pub uri: String,
     /// HTTP status of the answer.
@@ -71,6 +73,7 @@ fn request(event: &Value) -> Option<Request> {
         resource: format!("{}{slash}{subresource}", text(event, "/objectRef/resource")),
         namespace: owned("/objectRef/namespace"),
         name: owned("/objectRef/name"),
+        uid: owned("/responseObject/metadata/uid"),
         uri: owned("/requestURI"),
         code: event.pointer("/responseStatus/code").and_then(Value::as_i64).unwrap_or_default(),
         allowed: text(event, "/annotations/authorization.k8s.io~1decision") == "allow",

@@ -2,9 +2,11 @@
 //! waiting by watches with time limits that show the last state, and handles on the operator and on the audit log.
 
 pub mod audit;
+pub mod bed;
 pub mod job;
 pub mod objects;
 pub mod operator;
+pub mod process;
 pub mod space;
 #[cfg(test)]
 mod suite;
@@ -17,3 +19,8 @@ pub use self::{
     operator::Operator,
     space::Space,
 };
+
+/// `tests/cluster/run long` asks for the long forms: more runs of what could fail now and then.
+pub fn is_long() -> bool {
+    std::env::var_os("COXSWAIN_LONG").is_some()
+}

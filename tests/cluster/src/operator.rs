@@ -63,6 +63,12 @@ impl Operator {
         self.ready(1).await?.pop().context("the operator has no pod")
     }
 
+    /// Its pods as they are now.
+    pub async fn pods(&self) -> Result<Vec<Object>> {
+        let selection = ListParams::default().labels(&format!("app={NAME}"));
+        Ok(self.api(Kind::Pod).list(&selection).await.context("listing the operator's pods")?.items)
+    }
+
     /// Waits for something about its pods.
     pub async fn pods_until<T>(&self, what: &str, mut seen: impl FnMut(&Objects) -> Option<T>) -> Result<T> {
         let selection = watcher::Config::default().labels(&format!("app={NAME}"));

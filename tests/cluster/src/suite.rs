@@ -9,9 +9,10 @@
 //! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
 //! | `flavours` | two at a time: implementations of one's own, brought by ConfigMaps |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
-//! | `gang` | one after another: the operator schedules gangs, with two schedulers |
+//! | `gang` | in the long form alone, one after another: the operator schedules gangs, with two schedulers |
 //! | `namespaced` | alone: the operator of one namespace, with Roles only, in the place of the cluster's |
-//! | `switch` | alone: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
+//! | `switch` | in the long form alone, by itself: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
+//! | `outage` | not among these: `tests/cluster/outage` runs it on a bed of another kind, alone |
 //! | `record` | last: what the API server's audit log says about all of it |
 
 mod demo;
@@ -22,5 +23,6 @@ mod late;
 mod mpi;
 mod namespaced;
 mod operator;
+mod outage;
 mod record;
 mod switch;

@@ -60,7 +60,7 @@ impl about::Guest for MyMpi {
 }
 
 impl launcher::Guest for MyMpi {
-    /// What a job gets: called once for the whole job, before there are any pods.
+    /// What a job gets: called for the whole job, before there are any pods.
     fn render(job: Job) -> Result<Plan, Failure> {
         let settings = Settings::parse(SETTINGS, &job.settings)?;
         let driver = groups::driver(&job)?;

@@ -72,6 +72,8 @@ pub const ANNOTATION_START_MIN_WORKERS: &str = "coxswain.dev/start-min-workers";
 pub const ANNOTATION_SSH_PROBE: &str = "coxswain.dev/ssh-probe";
 /// Job annotation `job`: ssh accepts the job's own key as host key and no other. Also on the Secret that was made for it.
 pub const ANNOTATION_SSH_HOST_KEYS: &str = "coxswain.dev/ssh-host-keys";
+/// Job annotation: whether a job has failed whose launcher exits 0 although a worker was lost: `auto`, `fail`, `ignore`.
+pub const ANNOTATION_LOST_WORKER: &str = "coxswain.dev/lost-worker";
 /// Job annotation: the launcher plugin by name, in place of the one that serves `spec.mpiImplementation`.
 pub const ANNOTATION_PLUGIN: &str = "coxswain.dev/plugin";
 /// Job annotation: tuner plugins, comma-separated, after the cluster's.

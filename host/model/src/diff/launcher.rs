@@ -8,7 +8,8 @@ use crate::{
     desired::{self, Desired},
     gate::{self, Gate},
     job::{LauncherCreation, ValidJob, at},
-    seen::{LauncherSeen, Seen},
+    phase,
+    seen::{LauncherGone, LauncherSeen, Seen},
     step::{Kind, ObjectName, Step, Wave},
 };
 
@@ -63,11 +64,11 @@ pub fn open_gate(gate: &Gate) -> Option<Step> {
     }
 }
 
-/// `WaitForWorkersReady` means Ready, not only Running, and holds again after each suspension.
+/// `WaitForWorkersReady` holds again after each suspension.
 fn is_due(job: &ValidJob, seen: &Seen) -> bool {
     match job.launcher_creation {
         LauncherCreation::AtStartup => true,
-        LauncherCreation::WaitForWorkersReady => gate::is_enough_ready(job, seen),
+        LauncherCreation::WaitForWorkersReady => gate::is_launcher_due(job, seen),
     }
 }
 
@@ -83,8 +84,11 @@ fn ours<'a>(job: &ValidJob, seen: &'a Seen) -> Option<&'a LauncherSeen> {
     }
 }
 
+/// Nothing has the name, and no launcher of this job can have run under it, unless somebody deleted it while it ran:
+/// it is made anew then, as under the MPI Operator.
 fn is_free(job: &ValidJob, seen: &Seen) -> bool {
-    matches!(held(job, seen.launcher.as_ref(), |launcher| &launcher.object), Held::Free)
+    let free = matches!(held(job, seen.launcher.as_ref(), |launcher| &launcher.object), Held::Free);
+    free && (!phase::had_launcher(&job.status) || seen.launcher_gone == LauncherGone::Deleted)
 }
 
 fn name(job: &ValidJob) -> ObjectName {

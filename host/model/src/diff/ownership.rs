@@ -38,7 +38,7 @@ pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
     let (objects, pods) = match phase {
         Phase::Active => (true, true),
         Phase::Suspended => (true, false),
-        Phase::Ended | Phase::Evicted { .. } | Phase::Finished => (false, false),
+        Phase::Ended | Phase::Evicted { .. } | Phase::Lost | Phase::Finished => (false, false),
     };
     let mut found = Vec::new();
     if objects {

@@ -24,14 +24,22 @@ pub fn scale_down(job: &ValidJob, seen: &Seen) -> Vec<Step> {
     deletions(job, seen, surplus, false)
 }
 
-/// Deletes our workers as `cleanPodPolicy` says, and the `PodGroup` with them.
+/// What a job that has ended leaves behind goes as `cleanPodPolicy` says: our workers, and the `PodGroup` with them.
 pub fn clean_up(job: &ValidJob, seen: &Seen) -> Vec<Step> {
+    match job.clean_pod_policy {
+        CleanPodPolicy::None => Vec::new(),
+        CleanPodPolicy::Running | CleanPodPolicy::All => stop(job, seen),
+    }
+}
+
+/// Takes away what holds devices of a job that is suspended, under every `cleanPodPolicy`: a queue gives them to
+/// somebody else from then on. Only under `Running` workers that have ended stay. The `PodGroup` always goes.
+pub fn stop(job: &ValidJob, seen: &Seen) -> Vec<Step> {
     let runs = |pod: &&PodSeen| matches!(pod.phase, PodPhase::Running | PodPhase::Pending);
     let mut steps = match job.clean_pod_policy {
-        CleanPodPolicy::None => return Vec::new(),
         // A pod that has ended since it was seen is to be kept.
         CleanPodPolicy::Running => deletions(job, seen, runs, true),
-        CleanPodPolicy::All => deletions(job, seen, |_| true, false),
+        CleanPodPolicy::None | CleanPodPolicy::All => deletions(job, seen, |_| true, false),
     };
     if let Held::Ours(group) = held(job, seen.pod_group.as_ref(), |group| &group.object) {
         steps.push(Step::Delete {

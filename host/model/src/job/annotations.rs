@@ -3,11 +3,35 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::violation::FieldError;
-use crate::api::wire;
+use crate::api::{annotations::PREFIX, wire};
 
 /// How long a launcher waits for its workers where the job says nothing: long enough for a node to be added
 /// and an image of several GB to be pulled.
 pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// What becomes of a job whose launcher exits 0 although a worker was lost while it ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LostWorker {
+    /// It has failed if the launcher ended soon after the loss; a launcher that went on without the worker succeeds.
+    #[default]
+    Auto,
+    /// It has failed.
+    Fail,
+    /// It has succeeded.
+    Ignore,
+}
+
+impl LostWorker {
+    /// The value of annotation and flag.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "fail" => Some(Self::Fail),
+            "ignore" => Some(Self::Ignore),
+            _ => None,
+        }
+    }
+}
 
 /// Everything that a job's annotations say to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +48,8 @@ pub struct Wishes {
     pub checks_host_keys: bool,
     /// The plugin renders the launcher's command.
     pub renders_command: bool,
+    /// What a lost worker means for the result; nothing where the cluster decides.
+    pub lost_worker: Option<LostWorker>,
     /// Launcher plugin by name.
     pub plugin: Option<String>,
     /// Tuners after the cluster's.
@@ -32,6 +58,8 @@ pub struct Wishes {
     pub allow_wants: Vec<String>,
     /// By plugin, then by key.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
+    /// Annotations that look like ours and are none.
+    pub unknown: Vec<String>,
 }
 
 impl Default for Wishes {
@@ -43,10 +71,12 @@ impl Default for Wishes {
             ssh_probe: None,
             checks_host_keys: false,
             renders_command: false,
+            lost_worker: None,
             plugin: None,
             tuners: Vec::new(),
             allow_wants: Vec::new(),
             settings: BTreeMap::new(),
+            unknown: Vec::new(),
         }
     }
 }
@@ -96,6 +126,12 @@ impl Wishes {
                 "user" => self.renders_command = false,
                 _ => return Err(FieldError::not_supported(path(), value, ["render", "user"])),
             },
+            wire::ANNOTATION_LOST_WORKER => {
+                const KNOWN: [&str; 3] = ["auto", "fail", "ignore"];
+                let policy = LostWorker::parse(value);
+                self.lost_worker =
+                    Some(policy.ok_or_else(|| FieldError::not_supported(path(), value, KNOWN))?);
+            }
             wire::ANNOTATION_PLUGIN => self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty()),
             wire::ANNOTATION_TUNERS => self.tuners = list(value),
             wire::ANNOTATION_ALLOW_WANTS => {
@@ -106,6 +142,7 @@ impl Wishes {
                 }
                 self.allow_wants = wants;
             }
+            _ if key.starts_with(PREFIX) => self.unknown.push(key.to_owned()),
             _ => self.read_setting(key, value),
         }
         Ok(())
@@ -191,6 +228,15 @@ mod tests {
             "metadata.annotations[coxswain.dev/allow-wants]: Unsupported value: \"shared-memroy\": supported \
              values: \"lock-memory\", \"shared-memory\""
         );
+    }
+
+    #[test]
+    fn every_annotation_of_the_table_is_read_and_what_only_looks_like_one_is_kept_as_unknown() {
+        for known in crate::api::annotations::JOB_ANNOTATIONS {
+            let unknown = parse(known.name, "?").map(|wishes| wishes.unknown).unwrap_or_default();
+            assert!(unknown.is_empty(), "{}", known.name);
+        }
+        assert_eq!(parse("coxswain.dev/start-gat", "none").unwrap().unknown, ["coxswain.dev/start-gat"]);
     }
 
     #[test]

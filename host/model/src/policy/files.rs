@@ -4,15 +4,12 @@ use super::Findings;
 use crate::{
     api::wire,
     desired::places,
-    job::ValidJob,
+    job::{ValidJob, sizes::CONFIG_MAP},
     plan::{File, Place},
 };
 
 /// Most files of one plan.
 const MAX_FILES: usize = 16;
-/// Most bytes of the files of one ConfigMap. The API server takes 1 MiB of data; the rest is for keys, the pin and
-/// what will be added.
-const MAX_BYTES: usize = 900 << 10;
 /// Longest key of a ConfigMap.
 const MAX_NAME: usize = 253;
 
@@ -98,7 +95,7 @@ fn check(file: &File, found: &mut Findings) {
 }
 
 fn too_large() -> String {
-    format!("the files come to more than {} KiB, which no ConfigMap holds: write less", MAX_BYTES >> 10)
+    format!("the files come to more than {} KiB, which no ConfigMap holds: write less", CONFIG_MAP >> 10)
 }
 
 /// The file with which the sum of all passes the bound.
@@ -106,7 +103,7 @@ fn over<'a>(files: impl Iterator<Item = &'a File>) -> Option<&'a File> {
     let mut sum = 0;
     files.into_iter().find(|file| {
         sum += file.content.len();
-        sum > MAX_BYTES
+        sum > CONFIG_MAP
     })
 }
 
@@ -121,13 +118,13 @@ fn fit_job(job: &ValidJob, files: &[File], found: &mut Findings) {
     let hostfile = files.iter().find(|file| file.name == wire::HOSTFILE).map(|file| file.content.as_str());
     let script = files.iter().find(|file| file.name == wire::DISCOVER_HOSTS);
     let lines = Lines { job, hostfile: hostfile.unwrap_or_default(), script: script.is_some() };
-    if fixed + lines.bytes() > MAX_BYTES {
-        let largest = lines.largest(MAX_BYTES - fixed);
+    if fixed + lines.bytes() > CONFIG_MAP {
+        let largest = lines.largest(CONFIG_MAP - fixed);
         let text = format!(
             "host list and script of {} workers take more than {} KiB, which no ConfigMap holds: at most \
              {largest} fit",
             job.workers(),
-            MAX_BYTES >> 10
+            CONFIG_MAP >> 10
         );
         found.refuse_at("spec.mpiReplicaSpecs[Worker].replicas", text);
     }

@@ -378,7 +378,7 @@ fn with_hostfile(workers: u32) -> (ValidJob, Plan) {
 #[test]
 fn a_host_list_that_fits_no_config_map_names_the_largest_number_of_workers() {
     let policy = ClusterPolicy::default();
-    let (job, plan) = with_hostfile(20_000);
+    let (job, plan) = with_hostfile(12_500);
 
     let violations = review(&job, &plan, &policy).unwrap_err();
 

@@ -1,5 +1,6 @@
 //! The condition `Accepted`: False, with an event, while something keeps the job from being carried out as it
-//! is written; True again only where it was False. A healthy job has none.
+//! is written; True again only where it was False, and then behind what the job's state was before: the last condition
+//! is the state. A healthy job has none.
 
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ const SOON: Duration = Duration::from_secs(1);
 /// How soon to look again for a foreign object that stays: objects without our label are not watched.
 const LATER: Duration = Duration::from_secs(30);
 
+/// Reason of the condition that holds although something of the job has no effect.
+const IGNORED: &str = "AnnotationsIgnored";
+
 /// What this pass means for the condition.
 enum Acceptance {
     /// Nothing: it stays as it is.
@@ -34,16 +38,42 @@ enum Acceptance {
 impl Draft<'_> {
     pub(super) fn accept(&mut self) {
         match self.acceptance() {
-            Acceptance::Unknown => {}
+            Acceptance::Unknown => self.tell_ignored(),
             Acceptance::Accepted => {
                 let refused = condition::find(&self.status, condition::ACCEPTED)
                     .is_some_and(|accepted| accepted.status == condition::FALSE);
                 let message = format!("MPIJob {} is accepted.", self.job.key());
                 if refused && self.set(condition::ACCEPTED, true, "Accepted", &message) {
+                    condition::make_last_but_one(&mut self.status);
                     self.event(false, "Accepted", &message);
                 }
+                self.tell_ignored();
             }
             Acceptance::Refused { reason, message } => self.refuse(reason, &shorten(&message)),
+        }
+    }
+
+    /// Annotations that have no effect are no reason to refuse a job, but one to tell its user; a refusal goes before.
+    fn tell_ignored(&mut self) {
+        let Some(ignored) = &self.outcome.ignored else { return };
+        let accepted = condition::find(&self.status, condition::ACCEPTED);
+        if accepted.is_some_and(|accepted| accepted.status == condition::FALSE) {
+            return;
+        }
+        let was_told = accepted.is_some_and(|accepted| accepted.reason == IGNORED);
+        let key = self.job.key();
+        let (reason, message) = if ignored.is_empty() {
+            ("Accepted", format!("MPIJob {key} is accepted."))
+        } else {
+            (IGNORED, shorten(&format!("accepted, but without effect: {}", ignored.join("; "))))
+        };
+        if ignored.is_empty() && !was_told {
+            return;
+        }
+        let claim = condition::Claim { kind: condition::ACCEPTED, holds: true, reason, message: &message };
+        if condition::tell(&mut self.status, claim, self.now) {
+            condition::make_last_but_one(&mut self.status);
+            self.event(!ignored.is_empty(), reason, &message);
         }
     }
 
@@ -140,6 +170,6 @@ fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
         Phase::Active => foundations && launcher && workers(),
         Phase::Suspended => foundations && launcher,
         // What kept a job from being whole to its end stays to be read.
-        Phase::Ended | Phase::Evicted { .. } | Phase::Finished => false,
+        Phase::Ended | Phase::Evicted { .. } | Phase::Lost | Phase::Finished => false,
     }
 }

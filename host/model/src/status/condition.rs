@@ -14,13 +14,18 @@ pub const RESTARTING: &str = "Restarting";
 pub const SUCCEEDED: &str = "Succeeded";
 /// Held back.
 pub const SUSPENDED: &str = "Suspended";
-/// The launcher Job failed, or workers were evicted.
+/// The launcher Job failed, workers were evicted, or how the launcher ended is not known.
 pub const FAILED: &str = "Failed";
 /// Ours: False while something keeps the job from being carried out as written. A healthy job has none.
 pub const ACCEPTED: &str = "Accepted";
 
 /// Reason of [`FAILED`] when the kubelet took workers away.
 pub const EVICTED: &str = "MPIJobEvicted";
+/// Reason of a job whose launcher exited 0 although a worker was lost while it ran.
+pub const WORKER_LOST: &str = "WorkerLost";
+
+/// Reason of [`FAILED`] when the launcher Job is gone and nobody saw how it ended.
+pub const LAUNCHER_LOST: &str = "LauncherOutcomeUnknown";
 
 /// `status` of a condition that holds.
 pub const TRUE: &str = "True";
@@ -88,6 +93,15 @@ fn replace(status: &mut JobStatus, claim: Claim, state: &str, now: Timestamp) {
         last_update_time: Some(now),
         last_transition_time: since,
     });
+}
+
+/// Puts the condition that was set last before the one that stood last until then, which stays the job's state: `kubectl
+/// get mpijobs` shows the last one.
+pub(super) fn make_last_but_one(status: &mut JobStatus) {
+    let last = status.conditions.len().saturating_sub(1);
+    if last > 0 {
+        status.conditions.swap(last - 1, last);
+    }
 }
 
 /// Running and Restarting never stand beside each other.

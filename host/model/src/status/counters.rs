@@ -5,7 +5,7 @@ use crate::{
     api::mpijob::{JobStatus, ReplicaStatus},
     job::ValidJob,
     phase::Phase,
-    seen::{PodPhase, Seen},
+    seen::{LauncherSeen, PodPhase, Seen},
 };
 
 /// Key of the workers' counters.
@@ -15,15 +15,18 @@ pub const LAUNCHER: &str = "Launcher";
 
 impl Draft<'_> {
     /// The workers of a suspended or ended job do not count, even while they still run. The launcher's entry is
-    /// absent while there is no Job: so clients see that it waits for its workers.
+    /// absent while there is no Job: so clients see that it waits for its workers. A suspended Job that makes way for
+    /// another one has not run, which [`crate::phase::had_launcher`] reads off the entry.
     pub(super) fn count_replicas(&mut self) {
         let counted = matches!(self.phase, Phase::Active | Phase::Evicted { .. });
         let workers = if counted { workers(self.job, self.seen) } else { ReplicaStatus::default() };
         self.status.replica_statuses.insert(WORKER.to_owned(), workers);
-        if self.seen.launcher_of(self.job).is_none() {
+        let makes_way = |launcher: &LauncherSeen| launcher.object.deleting && launcher.suspended;
+        if self.seen.launcher_of(self.job).is_none_or(makes_way) {
             self.status.replica_statuses.remove(LAUNCHER);
+        } else {
+            launcher(self.job, self.seen, &mut self.status);
         }
-        launcher(self.job, self.seen, &mut self.status);
     }
 }
 

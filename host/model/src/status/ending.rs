@@ -1,4 +1,4 @@
-//! How a job ends: by its launcher Job, or by the loss of its workers.
+//! How a job ends: by its launcher Job, by the loss of its workers, or by the loss of its launcher.
 
 use super::{Count, Draft, condition, shorten};
 use crate::{
@@ -17,8 +17,16 @@ impl Draft<'_> {
                 let message = format!("{lost}/{of} workers are evicted");
                 self.fail(condition::EVICTED, &message);
             }
+            Phase::Lost => {
+                let message = format!(
+                    "Job {} is gone, and how it ended was not seen: it may have run and is not run again; create the \
+                     MPIJob anew if its result is missing",
+                    self.job.names.launcher()
+                );
+                self.fail(condition::LAUNCHER_LOST, &message);
+            }
             Phase::Ended => match self.seen.launcher_of(self.job).and_then(|l| l.end.clone()) {
-                Some(end) if end.complete => self.succeed(&end),
+                Some(end) if end.complete => self.judge(&end),
                 Some(end) => {
                     let (reason, message) = self.failure(&end);
                     self.fail(&reason, &message);
@@ -28,7 +36,7 @@ impl Draft<'_> {
         }
     }
 
-    fn succeed(&mut self, end: &LauncherEnd) {
+    pub(super) fn succeed(&mut self, end: &LauncherEnd) {
         let message = format!("MPIJob {} successfully completed.", self.job.key());
         self.status.completion_time.get_or_insert(end.time.unwrap_or(self.now));
         if self.set(condition::SUCCEEDED, true, "MPIJobSucceeded", &message) {
@@ -37,7 +45,7 @@ impl Draft<'_> {
         }
     }
 
-    fn fail(&mut self, reason: &str, message: &str) {
+    pub(super) fn fail(&mut self, reason: &str, message: &str) {
         self.status.completion_time.get_or_insert(self.now);
         if self.set(condition::FAILED, true, reason, message) {
             self.event(true, reason, message);

@@ -15,7 +15,7 @@ use coxswain_model::{
     names::Names,
     phase,
     pin::Standing,
-    seen::{Seen, Uid, Version},
+    seen::{LauncherGone, LauncherSeen, Seen, Uid, Version},
     status::{self, Count, Event, Outcome, Tale},
     step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure, Wave},
 };
@@ -42,6 +42,10 @@ pub struct Cluster {
     pub unpublished: BTreeSet<ObjectName>,
     /// When a launcher left that may have asked DNS, as the operator's index remembers it.
     pub asked: Option<Timestamp>,
+    /// A launcher Job that had ended when it went, as the operator's index remembers it.
+    ended: Option<LauncherSeen>,
+    /// What the operator knows of a launcher Job that is not there.
+    launcher_gone: LauncherGone,
     version: u64,
     /// What the watches showed at each pass.
     past: Vec<Seen>,
@@ -57,7 +61,10 @@ pub struct Pass {
 
 impl Pass {
     pub fn is_idle(&self) -> bool {
-        self.steps.is_empty() && self.tale.status.is_none() && self.tale.events.is_empty()
+        self.steps.is_empty()
+            && self.tale.status.is_none()
+            && self.tale.events.is_empty()
+            && self.tale.acts.is_empty()
     }
 }
 
@@ -75,6 +82,8 @@ impl Cluster {
             deleted: BTreeMap::new(),
             unpublished: BTreeSet::new(),
             asked: None,
+            ended: None,
+            launcher_gone: LauncherGone::Unknown,
             version: 1,
             past: vec![],
             writes_left: None,
@@ -94,7 +103,10 @@ impl Cluster {
             config: named(Kind::ConfigMap, job.names.config()).map(observe::config),
             files: named(Kind::ConfigMap, job.names.files()).map(observe::config),
             secret: named(Kind::Secret, job.names.secret()).map(observe::secret),
-            launcher: named(Kind::Job, job.names.launcher()).map(observe::launcher),
+            launcher: named(Kind::Job, job.names.launcher())
+                .map(observe::launcher)
+                .or_else(|| self.ended.clone()),
+            launcher_gone: self.launcher_gone,
             pod_group: group(Kind::VolcanoPodGroup).or(group(Kind::SchedulerPluginsPodGroup)),
             published: self.published(),
             asked: self.asked,
@@ -148,7 +160,7 @@ impl Cluster {
         let done = self.apply(&steps, &job.names);
         let fresh = standing == Standing::Fresh && desired.is_some();
         let pinned = fresh.then(|| "openmpi@0123456789ab (v0.1.0)".to_owned());
-        (steps, Outcome { done, gate, trouble: None, pinned, notes: vec![] })
+        (steps, Outcome { done, gate, trouble: None, pinned, notes: vec![], ignored: Some(vec![]) })
     }
 
     fn record(&mut self, tale: &Tale) {
@@ -159,7 +171,7 @@ impl Cluster {
             self.raw.status = Some(serde_json::from_value(stored["status"].clone()).unwrap());
             assert_eq!(self.raw.status.as_ref(), Some(status), "the patch leads to the status");
         }
-        self.events.extend(tale.events.iter().cloned());
+        self.events.extend(tale.events.iter().chain(&tale.acts).cloned());
         self.counts.extend(&tale.counts);
     }
 
@@ -257,6 +269,9 @@ impl Cluster {
             self.patch(name, &json!({"metadata": {"deletionTimestamp": self.now}}));
         } else {
             self.objects.remove(name);
+            if *name == launcher() {
+                self.launcher_gone = LauncherGone::Deleted;
+            }
         }
     }
 
@@ -268,6 +283,9 @@ impl Cluster {
         } else if self.is_alive() {
             *self.created.entry(name.clone()).or_default() += 1;
             done.created += 1;
+            if name == launcher() {
+                (self.ended, self.launcher_gone) = (None, LauncherGone::Unknown);
+            }
             self.put(name, manifest);
         }
     }
@@ -346,6 +364,20 @@ impl Cluster {
         self.patch(&launcher(), &json!({"status": status}));
     }
 
+    /// Somebody deletes the launcher Job, or Kubernetes does some time after its end, and its pods go with it. The
+    /// operator's watches show it, unless the operator is away.
+    pub fn lose_launcher(&mut self, is_seen: bool) {
+        let mut gone = observe::launcher(&self.objects[&launcher()]);
+        gone.object.deleting = true;
+        self.launcher_gone = match (is_seen, &gone.end) {
+            (false, _) => LauncherGone::Unseen,
+            (true, None) => LauncherGone::Deleted,
+            (true, Some(_)) => LauncherGone::Unknown,
+        };
+        self.ended = Some(gone).filter(|gone| is_seen && gone.end.is_some());
+        self.retain(|name, _| *name != launcher() && !name.name.starts_with("pi-launcher-"));
+    }
+
     /// The Job controller deletes the pods of a suspended Job.
     pub fn stop_launcher(&mut self) {
         assert_eq!(self.objects[&launcher()]["spec"]["suspend"], true);
@@ -354,6 +386,7 @@ impl Cluster {
 
     /// The user deletes the job and creates it again; the garbage collector has not been here yet.
     pub fn recreate(&mut self, uid: &str) {
+        (self.ended, self.launcher_gone) = (None, LauncherGone::Unknown);
         uid.clone_into(&mut self.raw.metadata.uid);
         self.raw.status = None;
     }

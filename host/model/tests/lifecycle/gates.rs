@@ -322,7 +322,7 @@ fn it_opens_after_its_time_and_names_the_missing_hosts() {
 
     assert!(matches!(pass.steps.as_slice(), [Step::OpenGate { position: 0, .. }]));
     assert_eq!(
-        pass.tale.events[0].message,
+        pass.tale.acts[0].message,
         "the launcher starts after 90 s although 2 of 3 workers are not ready or not in DNS: pi-worker-0, pi-worker-2"
     );
     cluster.settle();
@@ -345,7 +345,7 @@ fn a_gate_that_did_not_open_is_no_event() {
         let done = Done { failures, ..Done::default() };
         let outcome = Outcome { done, gate: cluster.gate(), ..Outcome::default() };
         let tale = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
-        tale.events.iter().any(|event| event.reason == "StartGateOpened")
+        tale.acts.iter().any(|event| event.reason == "StartGateOpened")
     };
     assert!(told(vec![]));
     assert!(told(vec![failed(Kind::Pod, "pi-worker-0")]), "another write of the same wave");

@@ -129,15 +129,13 @@ fn a_suspended_job_has_no_pods_and_runs_when_resumed() {
     assert_eq!(cluster.raw.status.as_ref().unwrap().start_time, Some(cluster.now));
     assert_eq!(
         cluster.told(),
-        ["MPIJobCreated", "PluginsPinned", "MPIJobSuspended", "MPIJobResumed", "MPIJobRunning"]
+        ["MPIJobCreated", "MPIJobSuspended", "PluginsPinned", "MPIJobResumed", "MPIJobRunning"]
     );
 }
 
 #[test]
-fn suspending_a_running_job_stops_the_launcher_and_cleans_up_by_policy() {
-    let mut policy = raw(2);
-    clean(&mut policy, "All");
-    let mut cluster = running(policy);
+fn suspending_a_running_job_stops_the_launcher_and_removes_its_workers() {
+    let mut cluster = running(raw(2));
     suspend(&mut cluster.raw, true);
     let pass = cluster.pass();
     assert!(matches!(
@@ -169,10 +167,60 @@ fn suspending_a_running_job_stops_the_launcher_and_cleans_up_by_policy() {
 }
 
 #[test]
+fn a_suspended_job_holds_no_devices_under_any_policy() {
+    let group = ObjectName { kind: Kind::VolcanoPodGroup, name: "pi".to_owned() };
+    for (policy, left) in [(None, &[][..]), (Some("None"), &[]), (Some("Running"), &[1]), (Some("All"), &[])]
+    {
+        let mut job = raw(3);
+        if let Some(policy) = policy {
+            clean(&mut job, policy);
+        }
+        let mut cluster = Cluster::new(job);
+        cluster.gang = Gang::Volcano;
+        cluster.settle();
+        cluster.launch(POD);
+        cluster.ready();
+        cluster.worker(1, &json!({"phase": "Failed", "ready": false}));
+        cluster.worker(2, &json!({"phase": "Pending", "ready": false}));
+        cluster.settle();
+        assert!(cluster.objects.contains_key(&group));
+
+        suspend(&mut cluster.raw, true);
+        cluster.settle();
+        cluster.stop_launcher();
+        cluster.reap();
+        cluster.settle();
+        assert_eq!(cluster.workers(), left, "{policy:?}");
+        assert!(!cluster.objects.contains_key(&group), "{policy:?}");
+        assert_eq!(cluster.counters("Worker"), Some((0, 0, 0)));
+    }
+}
+
+/// Kueue lets it run somewhere else.
+#[test]
+fn a_job_that_was_suspended_is_resumed_with_new_pods_of_its_new_template() {
+    let mut cluster = running(raw(2));
+    suspend(&mut cluster.raw, true);
+    cluster.settle();
+    cluster.stop_launcher();
+    cluster.reap();
+    let specs = cluster.raw.spec.mpi_replica_specs.as_mut().unwrap();
+    let worker = specs.get_mut("Worker").unwrap().as_mut().unwrap();
+    worker.template["spec"]["nodeSelector"] = json!({"pool": "other"});
+    suspend(&mut cluster.raw, false);
+    cluster.settle();
+
+    for index in 0..2 {
+        let pod = &cluster.objects[&pod_name(&format!("pi-worker-{index}"))];
+        assert_eq!(pod["spec"]["nodeSelector"], json!({"pool": "other"}));
+        assert_eq!(cluster.created[&pod_name(&format!("pi-worker-{index}"))], 2);
+    }
+}
+
+#[test]
 fn a_launcher_that_waits_for_ready_workers_is_created_late_also_after_a_suspension() {
     let mut late = raw(2);
     late.spec.launcher_creation_policy = Some("WaitForWorkersReady".to_owned());
-    clean(&mut late, "All");
     suspend(&mut late, true);
     let mut cluster = Cluster::new(late);
     cluster.settle();
@@ -200,6 +248,70 @@ fn a_launcher_that_waits_for_ready_workers_is_created_late_also_after_a_suspensi
     cluster.ready();
     cluster.settle();
     assert_eq!(cluster.objects[&launcher()]["spec"]["suspend"], false);
+}
+
+/// A job whose launcher Job is to be made once its workers are Ready.
+fn late(workers: u32) -> Cluster {
+    let mut late = raw(workers);
+    late.spec.launcher_creation_policy = Some("WaitForWorkersReady".to_owned());
+    let mut cluster = Cluster::new(late);
+    cluster.settle();
+    cluster
+}
+
+#[test]
+fn a_launcher_that_waits_for_ready_workers_is_created_before_dns_knows_them() {
+    let mut cluster = late(2);
+    cluster.unpublished.extend([pod_name("pi-worker-0"), pod_name("pi-worker-1")]);
+    cluster.worker(0, &json!({"phase": "Running", "ready": true}));
+    cluster.settle();
+    assert!(!cluster.objects.contains_key(&launcher()), "one of them is not ready");
+
+    cluster.ready();
+    cluster.settle();
+    assert!(cluster.objects.contains_key(&launcher()), "ready is all that the policy asks for");
+    cluster.launch(POD);
+    cluster.settle();
+    assert!(matches!(cluster.gate(), Gate::Closed { .. }), "its pod waits for DNS");
+    cluster.unpublished.clear();
+    cluster.settle();
+    cluster.run_launcher(POD);
+}
+
+#[test]
+fn a_launcher_that_waits_for_workers_is_created_when_one_of_them_has_ended_and_the_job_ends() {
+    for (phase, minimum) in [("Failed", None), ("Succeeded", None), ("Failed", Some("1"))] {
+        let mut cluster = late(3);
+        if let Some(minimum) = minimum {
+            annotate(&mut cluster.raw, wire::ANNOTATION_START_MIN_WORKERS, minimum);
+        }
+        cluster.worker(0, &json!({"phase": "Running", "ready": false}));
+        cluster.worker(2, &json!({"phase": phase, "ready": false}));
+        cluster.settle();
+        assert!(cluster.objects.contains_key(&launcher()), "{phase}");
+
+        cluster.launch(POD);
+        cluster.settle();
+        cluster.run_launcher(POD);
+        let told = cluster.told();
+        assert_eq!(told.iter().filter(|reason| **reason == "StartGateOpened").count(), 1);
+        cluster.end("Failed", "BackoffLimitExceeded", "too often");
+        cluster.settle();
+        assert!(cluster.conditions().last().unwrap().starts_with("Failed=True"));
+    }
+}
+
+/// It is gone soon, and another one takes its place.
+#[test]
+fn a_launcher_does_not_come_earlier_for_workers_that_are_being_deleted_or_beyond_the_jobs_size() {
+    let mut cluster = late(3);
+    scale(&mut cluster.raw, 2);
+    cluster.worker(2, &json!({"phase": "Failed"}));
+    cluster.worker(1, &json!({"phase": "Failed"}));
+    cluster.patch(&pod_name("pi-worker-1"), &json!({"metadata": {"deletionTimestamp": cluster.now}}));
+    cluster.settle();
+
+    assert!(!cluster.objects.contains_key(&launcher()));
 }
 
 #[test]
@@ -382,8 +494,29 @@ fn a_foreign_object_is_reported_once_and_nothing_is_created_beside_it() {
 
     cluster.objects.remove(&name);
     cluster.settle();
-    assert_eq!(cluster.conditions().last().unwrap(), "Accepted=True Accepted");
+    assert_eq!(cluster.conditions(), ["Accepted=True Accepted", "Created=True MPIJobCreated"]);
     assert_eq!(cluster.workers(), [0, 1]);
+}
+
+#[test]
+fn the_state_of_a_job_that_runs_is_back_once_its_refusal_has_passed() {
+    let mut cluster = running(raw(2));
+    let pod = pod_name("pi-worker-2");
+    cluster.refuses.insert(pod.clone(), (FailureReason::Forbidden, "exceeded quota: pods".to_owned()));
+    scale(&mut cluster.raw, 3);
+    cluster.pass();
+    assert_eq!(cluster.conditions().last().unwrap(), "Accepted=False Forbidden");
+
+    cluster.refuses.clear();
+    cluster.settle();
+    assert_eq!(
+        cluster.conditions(),
+        ["Created=True MPIJobCreated", "Accepted=True Accepted", "Running=True MPIJobRunning"]
+    );
+    assert_eq!(cluster.told().last().unwrap(), &"Accepted");
+    cluster.end("Complete", "", "");
+    cluster.settle();
+    assert_eq!(cluster.conditions().last().unwrap(), "Succeeded=True MPIJobSucceeded");
 }
 
 #[test]
@@ -408,7 +541,7 @@ fn a_refused_pod_is_told_once_and_taken_back_when_it_comes_into_being() {
 
     cluster.refuses.clear();
     cluster.settle();
-    assert_eq!(cluster.conditions().last().unwrap(), "Accepted=True Accepted");
+    assert_eq!(cluster.conditions(), ["Accepted=True Accepted", "Created=True MPIJobCreated"]);
 }
 
 #[test]
@@ -452,7 +585,7 @@ fn a_job_that_was_suspended_under_the_mpi_operator_gets_a_launcher_of_its_pin() 
     assert!(pass.steps.iter().any(|s| matches!(s, Step::Delete { object, .. } if *object == launcher())));
     cluster.settle();
 
-    assert_eq!(cluster.told(), ["PluginsPinned", "MPIJobResumed"]);
+    assert_eq!(cluster.told(), ["MPIJobResumed", "PluginsPinned"]);
     assert_eq!(cluster.created[&launcher()], 2);
     cluster.launch(POD);
     cluster.ready();

@@ -9,7 +9,9 @@
 
 mod cluster;
 mod gates;
+mod gone;
 mod lives;
+mod lost;
 mod observe;
 mod progress;
 mod properties;

@@ -125,10 +125,12 @@ pub fn pod(object: &Value) -> PodSeen {
         ready: status["ready"] == true,
         deleting: identity.deleting,
         gate: gates.and_then(|gates| gates.iter().position(|gate| gate["name"] == wire::GATE_WORKERS)),
+        attempt: text(object, "/status/attempt").parse().ok().map(Box::new),
         failure: (status["phase"] == "Failed").then(|| {
             Box::new(PodFailure {
                 reason: text(status, "/reason").to_owned(),
                 message: text(status, "/message").to_owned(),
+                finished: text(status, "/finished").parse().ok(),
             })
         }),
     }

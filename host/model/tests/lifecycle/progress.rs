@@ -1,5 +1,7 @@
 //! What may wait while a job comes up.
 
+use std::time::Duration;
+
 use coxswain_model::{
     diff,
     gate::{self, Gate},
@@ -35,22 +37,22 @@ fn running() -> Cluster {
     cluster
 }
 
-/// Whether the hosts script may wait, and the steps.
-fn hosts(cluster: &Cluster) -> (bool, Vec<Step>) {
+/// How long the hosts script waits, and the steps.
+fn hosts(cluster: &Cluster) -> (Option<Duration>, Vec<Step>) {
     let (job, seen) = (valid(&cluster.raw), cluster.seen());
     let phase = phase::of(&job, &seen);
     let gate = gate::decide(&job, &seen, cluster.now);
     let desired = sample::desired(&job, &seen, &cluster.gang);
     let steps = diff::steps(&job, &seen, phase, &gate, Some(&desired));
-    (progress::hosts_may_wait(&job, &seen, phase, &gate, &steps), steps)
+    (progress::hosts_wait(&job, &seen, phase, &gate, &steps), steps)
 }
 
-/// Whether the status that the next pass would write may wait.
-fn status_waits(cluster: &mut Cluster) -> bool {
+/// How long the status waits that the next pass would write.
+fn status_wait(cluster: &mut Cluster) -> Option<Duration> {
     let job = valid(&cluster.raw);
     let tale = cluster.pass().tale;
     assert!(tale.status.is_some());
-    progress::status_may_wait(&job, &cluster.seen(), Phase::Active, &tale)
+    progress::status_wait(&job, &cluster.seen(), Phase::Active, &tale)
 }
 
 fn patches_config(steps: &[Step]) -> bool {
@@ -61,7 +63,7 @@ fn patches_config(steps: &[Step]) -> bool {
 fn the_hosts_script_waits_while_the_launcher_does() {
     let cluster = coming_up();
     let (waits, steps) = hosts(&cluster);
-    assert!(waits && steps.len() == 1 && progress::is_hosts(&valid(&cluster.raw), &steps[0]));
+    assert!(waits.is_some() && steps.len() == 1 && progress::is_hosts(&valid(&cluster.raw), &steps[0]));
 }
 
 #[test]
@@ -70,9 +72,8 @@ fn the_hosts_script_goes_before_the_gate_that_opens() {
     cluster.ready();
     assert!(matches!(cluster.gate(), Gate::Open { .. }));
     let (waits, steps) = hosts(&cluster);
-    assert!(
-        !waits && patches_config(&steps) && steps.iter().any(|step| matches!(step, Step::OpenGate { .. }))
-    );
+    assert!(waits.is_none() && patches_config(&steps));
+    assert!(steps.iter().any(|step| matches!(step, Step::OpenGate { .. })));
 }
 
 #[test]
@@ -80,26 +81,44 @@ fn a_launcher_that_runs_gets_the_hosts_script_at_once() {
     let mut cluster = running();
     cluster.patch(&pod_name("pi-worker-2"), &json!({"status": {"phase": "Pending"}}));
     let (waits, steps) = hosts(&cluster);
-    assert!(!waits && patches_config(&steps));
+    assert!(waits.is_none() && patches_config(&steps));
 }
 
 #[test]
 fn a_status_with_nothing_but_new_counters_waits_until_the_job_runs() {
     let mut cluster = coming_up();
-    assert!(status_waits(&mut cluster));
+    assert!(status_wait(&mut cluster).is_some());
     cluster.ready();
     cluster.settle();
     cluster.run_launcher("pi-launcher-a");
-    assert!(!status_waits(&mut cluster), "it says that the job runs");
+    assert_eq!(status_wait(&mut cluster), None, "it says that the job runs");
     cluster.patch(&pod_name("pi-worker-2"), &json!({"status": {"phase": "Pending"}}));
-    assert!(!status_waits(&mut cluster), "a job that runs has lost a worker");
+    assert_eq!(status_wait(&mut cluster), None, "a job that runs has lost a worker");
 }
 
 #[test]
 fn the_counters_of_a_launcher_that_has_ended_wait_for_the_job_controller() {
     let mut cluster = running();
     cluster.patch(&pod_name("pi-launcher-a"), &json!({"status": {"phase": "Succeeded"}}));
-    assert!(status_waits(&mut cluster));
+    assert_eq!(status_wait(&mut cluster), Some(Duration::from_secs(2)));
+}
+
+#[test]
+fn how_long_it_waits_grows_with_the_job_and_is_under_half_a_second_for_small_ones() {
+    let wait = |workers| {
+        let mut cluster = Cluster::new(raw(workers));
+        cluster.settle();
+        cluster.launch("pi-launcher-a");
+        cluster.settle();
+        cluster.worker(0, &json!({"phase": "Running", "ready": true}));
+        let hosts = hosts(&cluster).0.unwrap();
+        assert_eq!(status_wait(&mut cluster), Some(hosts));
+        hosts
+    };
+    // The queue gathers for 75 ms before.
+    let half_a_second = Duration::from_millis(500 - 75);
+    assert!([2, 8, 100].map(wait).iter().all(|wait| *wait < half_a_second));
+    assert!(wait(200) < wait(400) && wait(400) < Duration::from_secs(2));
 }
 
 #[test]

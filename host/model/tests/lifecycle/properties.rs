@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use coxswain_model::{
     api::{MpiJob, wire},
-    desired::content,
+    desired::{Gang, content},
     diff,
     gate::Gate,
     job::{CleanPodPolicy, LauncherCreation, ValidJob},
@@ -48,6 +48,8 @@ enum Happening {
     Launch(u8),
     LauncherRuns,
     LauncherEnds(&'static str),
+    /// Its Job is deleted, and the operator sees that or not.
+    LauncherGoes(bool),
     ConfigLosesAnnotations,
     ConfigVanishes,
     Wait(u64),
@@ -73,6 +75,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         2 => any::<u8>().prop_map(Launch),
         1 => Just(LauncherRuns),
         1 => prop_oneof![Just("Complete"), Just("Failed")].prop_map(LauncherEnds),
+        1 => any::<bool>().prop_map(LauncherGoes),
         1 => Just(ConfigLosesAnnotations),
         1 => Just(ConfigVanishes),
         1 => (1_u64..900).prop_map(Wait),
@@ -117,6 +120,11 @@ fn happen(cluster: &mut Cluster, happening: &Happening) {
         }
         Happening::LauncherEnds(kind) if is_unended(cluster) => cluster.end(kind, "", ""),
         Happening::LauncherEnds(_) => {}
+        Happening::LauncherGoes(is_seen) => {
+            if can_go(cluster) {
+                cluster.lose_launcher(*is_seen);
+            }
+        }
         Happening::ConfigLosesAnnotations => {
             if cluster.objects.contains_key(&config) && cluster.objects.contains_key(&launcher()) {
                 cluster.patch(&config, &json!({"metadata": {"annotations": null}}));
@@ -140,6 +148,12 @@ fn launch(cluster: &mut Cluster, number: u8) {
     } else if is_unended(cluster) && !cluster.seen().launcher_pods().any(|pod| !pod.is_terminal()) {
         cluster.launch(&format!("pi-launcher-{number}"));
     }
+}
+
+/// There is a launcher Job, and the job's pin would not be lost with it.
+fn can_go(cluster: &Cluster) -> bool {
+    let seen = cluster.seen();
+    cluster.objects.contains_key(&launcher()) && seen.config.is_some_and(|config| config.pin.is_some())
 }
 
 fn is_unended(cluster: &Cluster) -> bool {
@@ -179,22 +193,29 @@ fn assert_reached(cluster: &Cluster) {
         }
         Phase::Suspended => {
             assert!(seen.launcher.as_ref().is_none_or(|launcher| launcher.suspended));
-            assert_cleaned(&job, &seen, &workers);
+            assert_stopped(&job, &seen, &workers);
         }
         Phase::Finished => {
             assert!(status.completion_time.is_some());
             assert!(seen.launcher.as_ref().is_none_or(|l| l.suspended || l.end.is_some()), "a zombie");
             assert_cleaned(&job, &seen, &workers);
         }
-        Phase::Ended | Phase::Evicted { .. } => panic!("the end is not told"),
+        Phase::Ended | Phase::Evicted { .. } | Phase::Lost => panic!("the end is not told"),
     }
 }
 
 fn assert_cleaned(job: &ValidJob, seen: &Seen, workers: &[u32]) {
+    if job.clean_pod_policy != CleanPodPolicy::None {
+        assert_stopped(job, seen, workers);
+    }
+}
+
+/// Nothing holds devices any more.
+fn assert_stopped(job: &ValidJob, seen: &Seen, workers: &[u32]) {
+    assert!(seen.pod_group.is_none());
     match job.clean_pod_policy {
-        CleanPodPolicy::None => {}
         CleanPodPolicy::Running => assert!(seen.workers().all(PodSeen::is_terminal)),
-        CleanPodPolicy::All => assert!(workers.is_empty()),
+        CleanPodPolicy::None | CleanPodPolicy::All => assert!(workers.is_empty()),
     }
 }
 
@@ -202,8 +223,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_history_comes_to_rest_where_the_spec_points(job in job(), history in vec(happening(), 0..40)) {
+    fn every_history_comes_to_rest_where_the_spec_points(
+        job in job(),
+        gang in any::<bool>(),
+        history in vec(happening(), 0..40),
+    ) {
         let mut cluster = Cluster::new(job);
+        cluster.gang = if gang { Gang::Volcano } else { Gang::Off };
         for one in &history {
             happen(&mut cluster, one);
         }
@@ -227,6 +253,37 @@ proptest! {
         let count = |wanted: &[Count]| cluster.counts.iter().filter(|count| wanted.contains(count)).count();
         prop_assert!(count(&[Count::Created]) <= 1);
         prop_assert_eq!(count(&[Count::Succeeded, Count::Failed]), usize::from(ends.is_some()));
+    }
+
+    /// As long as the operator sees it go, or has written a status since it was made or resumed.
+    #[test]
+    fn no_history_runs_a_launcher_again_that_has_ended(
+        job in job(),
+        histories in [vec(happening(), 0..20), vec(happening(), 0..4), vec(happening(), 0..20)],
+        is_seen in any::<bool>(),
+    ) {
+        let mut cluster = Cluster::new(job);
+        let [before, between, after] = &histories;
+        for one in before {
+            happen(&mut cluster, one);
+        }
+        happen(&mut cluster, &Happening::LauncherEnds("Complete"));
+        for one in between {
+            happen(&mut cluster, one);
+        }
+        let is_known = is_seen || phase::had_launcher(&cluster.raw.status.clone().unwrap_or_default());
+        if !can_go(&cluster) || is_unended(&cluster) || !is_known {
+            return Ok(());
+        }
+        let made = cluster.created[&launcher()];
+        cluster.lose_launcher(is_seen);
+        for one in after {
+            happen(&mut cluster, one);
+        }
+        cluster.settle();
+
+        prop_assert_eq!(cluster.created[&launcher()], made);
+        prop_assert_eq!(phase::of(&valid(&cluster.raw), &cluster.seen()), Phase::Finished);
     }
 
     #[test]

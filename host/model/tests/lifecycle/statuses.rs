@@ -43,7 +43,11 @@ fn failures(reason: FailureReason, objects: &[(Kind, &str)]) -> Outcome {
 }
 
 fn told(tale: &Tale) -> Vec<(&str, &str)> {
-    tale.events.iter().map(|event| (event.reason.as_str(), event.message.as_str())).collect()
+    tale.events
+        .iter()
+        .chain(&tale.acts)
+        .map(|event| (event.reason.as_str(), event.message.as_str()))
+        .collect()
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn an_invalid_job_is_told_once_and_keeps_the_rest_of_its_status() {
     let other = [FieldError::required("spec.mpiImplementation", "new words")];
     assert_eq!(status::rejected(&cluster.raw, &other, cluster.now).events.len(), 1, "a new message is news");
     cluster.settle();
-    assert_eq!(cluster.conditions()[1], "Accepted=True Accepted");
+    assert_eq!(cluster.conditions(), ["Accepted=True Accepted", "Created=True MPIJobCreated"]);
 }
 
 #[test]
@@ -319,6 +323,35 @@ fn notes_and_an_overridden_restart_policy_are_told_with_the_pin_and_only_if_it_w
     outcome.done.created = 2;
     let tale = status::next(&valid(&job), &Seen::default(), &outcome, noon());
     assert_eq!(told(&tale).len(), 1);
+}
+
+#[test]
+fn annotations_without_effect_are_told_once_and_the_job_goes_on() {
+    let outcome = |ignored: &[&str]| Outcome {
+        ignored: Some(ignored.iter().map(|text| (*text).to_owned()).collect()),
+        ..Outcome::default()
+    };
+    let mut job = raw(1);
+    let slip = outcome(&["metadata.annotations[coxswain.dev/start-gat]: is none of the operator's"]);
+    let tale = status::next(&valid(&job), &Seen::default(), &slip, noon());
+    let message = "accepted, but without effect: metadata.annotations[coxswain.dev/start-gat]: is none of the operator's";
+    assert_eq!(told(&tale)[1], ("AnnotationsIgnored", message));
+    assert!(tale.events[1].warning);
+    job.status = tale.status;
+    let conditions = |status: &JobStatus| -> Vec<String> {
+        status.conditions.iter().map(|c| format!("{}={} {}", c.kind, c.status, c.reason)).collect()
+    };
+    assert_eq!(
+        conditions(job.status.as_ref().unwrap()),
+        ["Accepted=True AnnotationsIgnored", "Created=True MPIJobCreated"],
+        "the last condition is the job's state"
+    );
+
+    assert_eq!(status::next(&valid(&job), &Seen::default(), &slip, noon()), Tale::default());
+    let unknown = status::next(&valid(&job), &Seen::default(), &Outcome::default(), noon());
+    assert_eq!(unknown, Tale::default(), "what was not rendered says nothing");
+    let mended = status::next(&valid(&job), &Seen::default(), &outcome(&[]), noon());
+    assert_eq!(conditions(&mended.status.unwrap())[0], "Accepted=True Accepted");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The interpreter of steps: the only writer of a job's objects.
 //!
 //! In: a job and its steps. Out: what came of them. Waves go one after the other; within a wave all writes go in
-//! parallel, as far as [`super::pace`] lets them. A wave with a failure is the last one. Answers are folded into
-//! the index at once, so that the next pass sees what this one did.
+//! parallel, as far as [`super::pace`] lets them, and all are tried, also where some fail. After a wave with a failure
+//! only those go on that need nothing of it. Answers are folded into the index at once, so that the next pass sees
+//! what this one did.
 
 mod adopt;
 mod write;
@@ -12,7 +13,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -20,12 +21,17 @@ use std::{
 use coxswain_model::{
     desired::WorkerStamp,
     job::ValidJob,
-    step::{Done, Kind, ObjectName, Step, StepFailure, Wave},
+    step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure, Wave},
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::Instant;
 
-use super::{index::Shared, key::JobKey, pace::Flow, rest::Rest};
+use super::{
+    index::Shared,
+    key::JobKey,
+    pace::Flow,
+    rest::{Rest, Stop, Tries},
+};
 use crate::metrics::Metrics;
 
 /// A pass stops beginning new writes after this long and lets the next one go on, so that a user's change of
@@ -38,6 +44,9 @@ const WINDOW_GROWTH: usize = 4;
 
 /// Requests of one job that stand in line at once; the pace grants no more.
 const IN_LINE: usize = 256;
+
+/// Workers that fail although they were tried again, after which the others are not tried: the server has other worries.
+const LOST: usize = 3;
 
 /// Failures reported of one kind of object and reason.
 const REPORTED: usize = 3;
@@ -69,7 +78,7 @@ enum Wrote {
     Gone,
 }
 
-type Result1 = Result<Wrote, StepFailure>;
+type Result1 = Result<Wrote, Stop<StepFailure>>;
 
 /// The sum of a wave.
 #[derive(Default)]
@@ -90,13 +99,16 @@ impl Applier<'_> {
             waves.entry(step.wave()).or_default().push(step);
         }
         let mut sum = Sum::default();
-        for (_, steps) in waves {
+        for (_, mut steps) in waves {
+            if !sum.done.failures.is_empty() {
+                steps.retain(|step| !step.needs_earlier_waves());
+            }
             let mut running: FuturesUnordered<BoxFuture<'_, Sum>> =
                 steps.into_iter().map(|step| self.step(step)).collect();
             while let Some(more) = running.next().await {
                 sum.join(more);
             }
-            if !sum.done.failures.is_empty() || sum.left {
+            if sum.left {
                 break;
             }
         }
@@ -105,51 +117,36 @@ impl Applier<'_> {
 
     fn step(&self, step: Step) -> BoxFuture<'_, Sum> {
         match step {
-            Step::Create { object, manifest, .. } => {
-                self.one(async move { self.create(object, &manifest).await })
-            }
+            Step::Create { object, manifest, .. } => one(async move { self.create(object, &manifest).await }),
             Step::CreateSecret { object, manifest } => {
-                self.one(async move { self.create_secret(object, &manifest).await })
+                one(async move { self.create_secret(object, &manifest).await })
             }
             Step::CreateWorkers { stamp, indexes } => Box::pin(self.create_workers(stamp, indexes)),
             Step::Patch { object, uid, version, patch, subresource, .. } => {
-                self.one(async move { self.patch(object, &uid, version, patch, subresource).await })
+                one(async move { self.patch(object, &uid, version, patch, subresource).await })
             }
             Step::Resume { object, uid, launcher } => {
-                self.one(async move { self.resume(object, &uid, &launcher).await })
+                one(async move { self.resume(object, &uid, &launcher).await })
             }
             Step::OpenGate { pod, version, position } => {
-                self.one(async move { self.open_gate(pod, version, position).await })
+                one(async move { self.open_gate(pod, version, position).await })
             }
             Step::Delete { object, uid, version } => {
-                self.one(async move { self.delete(object, &uid, version).await })
+                one(async move { self.delete(object, &uid, version).await })
             }
         }
     }
 
-    /// One write, unless time is over.
-    fn one<'b>(&'b self, write: impl Future<Output = Result1> + Send + 'b) -> BoxFuture<'b, Sum> {
-        Box::pin(async move {
-            let mut sum = Sum::default();
-            if self.is_late() {
-                sum.left = true;
-            } else {
-                sum.add(write.await);
-            }
-            sum
-        })
-    }
-
     async fn create_workers(&self, stamp: Arc<WorkerStamp>, indexes: Vec<u32>) -> Sum {
         let mut sum = Sum::default();
-        let refused = AtomicBool::new(false);
+        let lost = AtomicUsize::new(0);
         let mut rest = indexes.into_iter();
         let mut window = 1;
         let mut running = FuturesUnordered::new();
         loop {
-            while running.len() < window && !refused.load(Ordering::Relaxed) && !sum.left {
+            while running.len() < window && lost.load(Ordering::Relaxed) < LOST && !sum.left {
                 let Some(index) = rest.next() else { break };
-                running.push(self.create_worker(&stamp, index, &refused));
+                running.push(self.create_worker(&stamp, index, &lost));
             }
             let Some(more) = running.next().await else { return sum };
             sum.join(more);
@@ -157,27 +154,44 @@ impl Applier<'_> {
         }
     }
 
-    /// Once one is refused, those that stand in line give way.
-    async fn create_worker(&self, stamp: &WorkerStamp, index: u32, refused: &AtomicBool) -> Sum {
+    /// Once one is refused for what all have in common, those that stand in line give way.
+    async fn create_worker(&self, stamp: &WorkerStamp, index: u32, lost: &AtomicUsize) -> Sum {
         let mut sum = Sum::default();
-        let permit = self.rest.turn(Flow::Pods, &self.job.key()).await;
-        if self.is_late() {
-            sum.left = true;
-        } else if !refused.load(Ordering::Relaxed) {
-            let object = ObjectName { kind: Kind::Pod, name: self.job.names.worker(index) };
-            let created = self.post(permit, object, stamp.manifest(index)).await;
-            match created {
-                Ok(_) => self.metrics.pod_created(),
-                Err(_) => refused.store(true, Ordering::Relaxed),
+        let object = ObjectName { kind: Kind::Pod, name: self.job.names.worker(index) };
+        let wanted = || lost.load(Ordering::Relaxed) < LOST;
+        let created = self.post(object, wanted, || stamp.manifest(index).into(), None).await;
+        match &created {
+            Ok(_) => {
+                self.metrics.pod_created();
+                lost.store(0, Ordering::Relaxed);
             }
-            sum.add(created);
+            Err(Stop::Failed(failure)) => {
+                let more = match failure.reason {
+                    FailureReason::Forbidden | FailureReason::Invalid => LOST,
+                    FailureReason::Unavailable => 1,
+                    // Something else has this one's name.
+                    FailureReason::Conflict | FailureReason::Foreign => 0,
+                };
+                lost.fetch_add(more, Ordering::Relaxed);
+            }
+            Err(Stop::Late | Stop::Unwanted) => {}
         }
+        sum.add(created);
         sum
     }
 
-    fn is_late(&self) -> bool {
-        Instant::now() >= self.deadline
+    fn tries<'b>(&self, flow: Flow, holder: &'b str) -> Tries<'b> {
+        Tries { flow, holder, deadline: self.deadline }
     }
+}
+
+/// One write.
+fn one<'a>(write: impl Future<Output = Result1> + Send + 'a) -> BoxFuture<'a, Sum> {
+    Box::pin(async move {
+        let mut sum = Sum::default();
+        sum.add(write.await);
+        sum
+    })
 }
 
 impl Sum {
@@ -189,8 +203,9 @@ impl Sum {
                 self.done.deleted += 1;
                 self.gone = true;
             }
-            Ok(Wrote::Changed) => {}
-            Err(failure) => self.fail(failure),
+            Ok(Wrote::Changed) | Err(Stop::Unwanted) => {}
+            Err(Stop::Failed(failure)) => self.fail(failure),
+            Err(Stop::Late) => self.left = true,
         }
     }
 

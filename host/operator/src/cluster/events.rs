@@ -28,6 +28,7 @@ use tokio::{
 
 use super::{
     fold::AnyObject,
+    lease::Standing,
     pace::Flow,
     rest::{Call, MERGE_PATCH, Rest},
 };
@@ -73,18 +74,33 @@ impl Subject {
             version: job.metadata.resource_version.clone(),
         }
     }
+
+    /// On whose behalf its events are written.
+    fn holder(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
 }
 
 /// Takes events from passes.
 #[derive(Clone)]
 pub struct Sink {
-    queue: Sender<(Subject, Event, &'static str)>,
+    queue: Sender<Told>,
+    standing: Option<Standing>,
     metrics: Arc<Metrics>,
+}
+
+/// An event on its way.
+struct Told {
+    subject: Subject,
+    event: Event,
+    component: &'static str,
+    /// It is written in this term or never: whoever leads next tells what it sees itself.
+    term: Option<u64>,
 }
 
 /// Writes them.
 pub struct Writer {
-    queue: Receiver<(Subject, Event, &'static str)>,
+    queue: Receiver<Told>,
     rest: Rest,
     metrics: Arc<Metrics>,
     memory: Memory,
@@ -93,19 +109,23 @@ pub struct Writer {
 /// A sink and the writer at its other end.
 pub fn channel(rest: Rest, metrics: Arc<Metrics>) -> (Sink, Writer) {
     let (sender, receiver) = mpsc::channel(QUEUE);
-    let sink = Sink { queue: sender, metrics: Arc::clone(&metrics) };
+    let sink = Sink { queue: sender, standing: rest.standing().cloned(), metrics: Arc::clone(&metrics) };
     (sink, Writer { queue: receiver, rest, metrics, memory: Memory::default() })
 }
 
 impl Sink {
-    /// Hands an event over; never waits.
+    /// Hands an event over; never waits. Where only the leader writes, the events of others are none.
     pub fn tell(&self, subject: Subject, event: Event) {
         self.tell_as(subject, event, wire::EVENT_COMPONENT);
     }
 
     /// The same under another component's name.
     pub fn tell_as(&self, subject: Subject, event: Event, component: &'static str) {
-        if self.queue.try_send((subject, event, component)).is_err() {
+        let term = self.standing.as_ref().map(Standing::term);
+        if term == Some(None) {
+            return;
+        }
+        if self.queue.try_send(Told { subject, event, component, term: term.flatten() }).is_err() {
             self.metrics.event_dropped();
         }
     }
@@ -120,18 +140,20 @@ impl Writer {
                 _ = stop.wait_for(|stop| *stop) => break,
                 next = self.queue.recv() => next,
             };
-            let Some((subject, event, component)) = next else { return };
-            self.write(&subject, &event, component).await;
+            let Some(told) = next else { return };
+            self.write(told).await;
         }
         let flush = async {
-            while let Ok((subject, event, component)) = self.queue.try_recv() {
-                self.write(&subject, &event, component).await;
+            while let Ok(told) = self.queue.try_recv() {
+                self.write(told).await;
             }
         };
         let _ = tokio::time::timeout(FLUSH, flush).await;
     }
 
-    async fn write(&mut self, subject: &Subject, event: &Event, component: &str) {
+    async fn write(&mut self, told: Told) {
+        let Told { subject, event, component, term } = &told;
+        self.rest = self.rest.clone().in_term(*term);
         let (now, time) = (Instant::now(), Timestamp::now());
         let what = match self.memory.next(subject, event, now) {
             Next::Drop => return self.metrics.event_dropped(),
@@ -156,7 +178,7 @@ impl Writer {
     ) -> Result<Option<String>, super::rest::Refused> {
         let path = format!("/api/v1/namespaces/{}/events", subject.namespace);
         let call = Call::new("Event", Method::POST, path).json(&manifest(subject, event, component, time));
-        let body = self.rest.send(Flow::Events, &subject.name, call.metadata_only()).await?;
+        let body = self.rest.send(Flow::Events, &subject.holder(), call.metadata_only()).await?;
         Ok(AnyObject::read(&body).metadata.name)
     }
 
@@ -170,7 +192,7 @@ impl Writer {
         let path = format!("/api/v1/namespaces/{}/events/{name}", subject.namespace);
         let again = json!({"count": count, "lastTimestamp": seconds(time)});
         let call = Call::new("Event", Method::PATCH, path).body(MERGE_PATCH, again.to_string());
-        self.rest.send(Flow::Events, &subject.name, call.metadata_only()).await?;
+        self.rest.send(Flow::Events, &subject.holder(), call.metadata_only()).await?;
         Ok(None)
     }
 }

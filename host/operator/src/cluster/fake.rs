@@ -71,9 +71,18 @@ impl Fake {
         latency: Duration,
         answer: impl Fn(&Fake, &Asked) -> Reply + Send + Sync + 'static,
     ) -> Client {
-        let (fake, answer) = (self.clone(), Arc::new(answer));
+        self.uneven(move |_| latency, answer)
+    }
+
+    /// The same, where how long it takes depends on the request.
+    pub fn uneven(
+        &self,
+        latency: impl Fn(&Asked) -> Duration + Send + Sync + 'static,
+        answer: impl Fn(&Fake, &Asked) -> Reply + Send + Sync + 'static,
+    ) -> Client {
+        let (fake, answer, latency) = (self.clone(), Arc::new(answer), Arc::new(latency));
         let service = service_fn(move |request: Request<Body>| {
-            let (fake, answer) = (fake.clone(), Arc::clone(&answer));
+            let (fake, answer, latency) = (fake.clone(), Arc::clone(&answer), Arc::clone(&latency));
             async move {
                 let (parts, body) = request.into_parts();
                 let bytes = body.collect().await?.to_bytes();
@@ -90,7 +99,7 @@ impl Fake {
                 fake.asked.lock().unwrap().push(asked.clone());
                 let now = fake.under_way.fetch_add(1, Ordering::SeqCst) + 1;
                 fake.most.fetch_max(now, Ordering::SeqCst);
-                sleep(latency).await;
+                sleep(latency(&asked)).await;
                 let reply = answer(&fake, &asked);
                 fake.under_way.fetch_sub(1, Ordering::SeqCst);
                 let mut response = Response::builder().status(StatusCode::from_u16(reply.status).unwrap());

@@ -71,6 +71,16 @@ where
     }
 }
 
+/// The answer to a write that told that there is no object of this uid, which we took to exist.
+pub fn gone(index: &Shared, kind: Kind, job: &JobKey, uid: &coxswain_model::seen::Uid) {
+    deleted(index, kind, job, uid, None);
+}
+
+/// The same of the `MPIJob` itself.
+pub fn job_gone(index: &Shared, job: &JobKey, uid: &coxswain_model::seen::Uid) {
+    index.write().jobs.gone(job, uid);
+}
+
 /// The answer to a DELETE; without one the API server told that there is no such object. True if it went at once: the
 /// watch will tell of its end, which is known by then and wakes nobody.
 pub fn deleted(

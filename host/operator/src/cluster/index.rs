@@ -11,10 +11,11 @@ use coxswain_model::{
     api::{
         MpiJob,
         mpijob::{Metadata, MpiJobSpec},
+        wire,
     },
     desired::pod_group::Priorities,
     job::ValidJob,
-    phase,
+    names, phase,
     seen::{
         ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen,
         SliceSeen, Uid, Version,
@@ -27,9 +28,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
 use super::{
+    aside::Aside,
     departures::Departures,
+    gone::GoneLaunchers,
     key::JobKey,
-    table::{Row, Table},
+    table::{Gone, Row, Table},
 };
 
 /// The tables of all kinds.
@@ -53,14 +56,18 @@ pub struct Index {
     pub groups: Table<Named<PodGroupSeen>>,
     /// Values of the cluster's priority classes; watched under gang scheduling alone.
     pub priorities: Priorities,
+    /// Objects that could not be decoded.
+    pub aside: Aside,
     /// When launchers left.
     pub departures: Departures,
+    /// Launcher Jobs that are gone.
+    pub gone: GoneLaunchers,
 }
 
 impl Index {
-    /// The job as the API server has it, our own last write included.
-    pub fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
-        self.jobs.of(key).first().and_then(JobRow::job).map(Arc::new)
+    /// The job, packed. Nothing for one that is set aside.
+    pub(super) fn job(&self, key: &JobKey) -> Option<&JobRow> {
+        self.jobs.of(key).first().filter(|_| !self.aside.holds(wire::KIND, key))
     }
 
     /// Everything that exists of a job.
@@ -68,12 +75,14 @@ impl Index {
         let names = &job.names;
         let mut pods = self.pods.of(key).to_vec();
         pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
+        let (last, launcher_gone) = self.gone.of(key, &job.uid);
         Seen {
             service: named(self.services.of(key), names.job()),
             config: named(self.configs.of(key), &names.config()),
             files: named(self.configs.of(key), &names.files()),
             secret: named(self.secrets.of(key), &names.secret()),
-            launcher: named(self.launchers.of(key), &names.launcher()),
+            launcher: named(self.launchers.of(key), &names.launcher()).or(last),
+            launcher_gone,
             pod_group: named(self.groups.of(key), names.job()),
             pods,
             published: self.slices.of(key).iter().flat_map(|slice| slice.seen.pods.iter().cloned()).collect(),
@@ -81,8 +90,13 @@ impl Index {
         }
     }
 
-    /// Takes note of launchers that have left, as the watch has told before `now`.
+    /// Takes note of launchers that have left, as the watch has told before `now`, and of launcher Jobs that are gone.
     pub fn note_left(&mut self, now: Timestamp) {
+        for Gone { job, row, is_final } in self.launchers.remembered() {
+            if names::is_launcher(&row.name, &job.name) {
+                self.gone.left(job, row.seen, is_final);
+            }
+        }
         for job in self.pods.left() {
             self.departures.left(job, now);
         }
@@ -90,7 +104,11 @@ impl Index {
 
     /// Drops what the watches have not confirmed in time. Returns the jobs that have to look again.
     pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
-        let Self { jobs, pods, services, configs, secrets, launchers, groups, .. } = self;
+        let Self { jobs, pods, services, configs, secrets, launchers, groups, gone, .. } = self;
+        gone.retain(|key, owner| {
+            let job = jobs.of(key).first().filter(|job| job.uid() == owner && !job.has_ended());
+            job.is_some() && launchers.of(key).is_empty()
+        });
         let mut keys = jobs.expire(now);
         keys.append(&mut pods.expire(now));
         keys.append(&mut services.expire(now));
@@ -116,6 +134,14 @@ impl Shared {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The job as the API server has it, our own last write included. Nothing for one that is set aside: what is known
+    /// of it is out of date. The lock is held for the packed bytes alone: unpacking takes as long as the job is large,
+    /// and a writer that waits holds up every reader.
+    pub fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
+        let row = self.read().job(key).cloned();
+        row.and_then(|row| row.job()).map(Arc::new)
+    }
+
     /// For folding.
     pub fn write(&self) -> RwLockWriteGuard<'_, Index> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
@@ -123,13 +149,14 @@ impl Shared {
 }
 
 /// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Passes decode it.
+/// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JobRow {
     uid: Uid,
     version: Version,
     /// Whole, but for version and status.
-    asked: Box<[u8]>,
-    status: Option<Box<[u8]>>,
+    asked: Arc<[u8]>,
+    status: Option<Arc<[u8]>>,
     ended: bool,
 }
 
@@ -171,7 +198,7 @@ struct Asked<'a> {
 }
 
 /// Maps are ordered and the compressor is deterministic, so equal values give equal bytes.
-fn packed(value: &impl Serialize) -> Box<[u8]> {
+fn packed(value: &impl Serialize) -> Arc<[u8]> {
     let text = serde_json::to_vec(value).unwrap_or_default();
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     // It cannot fail: what it writes goes to memory.
@@ -243,12 +270,13 @@ impl Row for PodSeen {
             ready,
             deleting,
             gate,
+            attempt,
             failure,
         } = self;
         (*role, *index, *created, *phase) == (other.role, other.index, other.created, other.phase)
             && (*ready, *deleting, *gate) == (other.ready, other.deleting, other.gate)
-            && (name, uid, controller, failure)
-                == (&other.name, &other.uid, &other.controller, &other.failure)
+            && (name, uid, controller) == (&other.name, &other.uid, &other.controller)
+            && (attempt, failure) == (&other.attempt, &other.failure)
     }
 
     fn asks_dns(&self) -> bool {
@@ -278,11 +306,14 @@ pub trait HoldsObject: Clone + PartialEq {
     fn object(&self) -> &ObjectSeen;
     /// To change.
     fn object_mut(&mut self) -> &mut ObjectSeen;
+    /// What it was last counts also when it is gone.
+    const REMEMBERED: bool = false;
 }
 
 macro_rules! holds_object {
-    ($($type:ty),*) => {$(
+    ($($type:ty $(, $remembered:ident = $value:literal)?);*) => {$(
         impl HoldsObject for $type {
+            $(const $remembered: bool = $value;)?
             fn object(&self) -> &ObjectSeen {
                 &self.object
             }
@@ -292,7 +323,7 @@ macro_rules! holds_object {
         }
     )*};
 }
-holds_object!(ServiceSeen, SliceSeen, ConfigSeen, SecretSeen, LauncherSeen, PodGroupSeen);
+holds_object!(ServiceSeen; SliceSeen; ConfigSeen; SecretSeen; LauncherSeen, REMEMBERED = true; PodGroupSeen);
 
 impl<T: HoldsObject> Row for Named<T> {
     fn uid(&self) -> &Uid {
@@ -319,6 +350,10 @@ impl<T: HoldsObject> Row for Named<T> {
         let mut same_version = other.clone();
         same_version.set_version(self.version());
         *self == same_version
+    }
+
+    fn is_remembered(&self) -> bool {
+        T::REMEMBERED
     }
 }
 

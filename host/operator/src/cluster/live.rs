@@ -3,17 +3,20 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use coxswain_model::{
     api::MpiJob,
     desired::pod_group::Priorities,
     job::ValidJob,
+    phase,
     seen::{Seen, Uid},
     status::{Count, Event, Tale, merge_patch},
-    step::{Done, Step},
+    step::{Done, FailureReason, Step},
 };
 use http::Method;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -23,12 +26,15 @@ use super::{
     claims::{self, Claims},
     events::{Sink, Subject},
     fold,
-    index::Shared,
+    index::{Named, Shared},
     key::JobKey,
     pace::Flow,
-    rest::{Call, MERGE_PATCH, Rest},
+    rest::{Call, MERGE_PATCH, Rest, Stop, Tries},
 };
 use crate::{error::Failed, metrics::Metrics, plugins::Answer, queue::Cause};
+
+/// A status is begun within this time or told by a later pass, which has a newer one.
+const STATUS: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Clone)]
@@ -73,19 +79,34 @@ impl Claimed {
 
 impl Cluster for Live {
     fn job(&self, key: &JobKey) -> Option<Arc<MpiJob>> {
-        self.index.read().job(key)
+        self.index.job(key)
     }
 
     async fn adopt(&self, job: &ValidJob) -> Result<(), Failed> {
         let key = key(job);
         let began = !job.status.conditions.is_empty() && job.status.completion_time.is_none();
-        let known = self.index.read().launchers.of(&key).iter().any(|row| *row.name == *job.names.launcher());
-        if !began || known || self.claimed.contains(&key, &job.uid) {
+        let is_known = {
+            let index = self.index.read();
+            let is_launcher = |row: &Named<_>| *row.name == *job.names.launcher();
+            index.launchers.of(&key).iter().any(is_launcher) || index.gone.knows(&key, &job.uid)
+        };
+        // A launcher that may have run is looked for again wherever the watches do not show it: they may be late.
+        let is_missing = phase::had_launcher(&job.status);
+        if !began || is_known || (self.claimed.contains(&key, &job.uid) && !is_missing) {
             return Ok(());
         }
         let doing = format!("looking for the objects of {key}");
         let claimed = self.applier(job, key.clone()).claim().await;
-        claimed.map_err(|failure| Failed::because(&failure, &doing))?;
+        let has_launcher = claimed.map_err(|stop| match stop {
+            Stop::Failed(failure) => Failed::because(&failure, &doing),
+            Stop::Late | Stop::Unwanted => Failed::late(&doing),
+        })?;
+        if is_missing && !has_launcher {
+            let mut index = self.index.write();
+            // A row that something else than a watch has dropped may hold the end.
+            index.note_left(Timestamp::now());
+            index.gone.not_found(key.clone(), &job.uid);
+        }
         self.claimed.insert(key, job.uid.clone());
         Ok(())
     }
@@ -113,14 +134,21 @@ impl Cluster for Live {
     }
 
     async fn record(&self, job: &MpiJob, tale: &Tale) -> Result<(), Failed> {
-        if let Some(status) = &tale.status {
-            let old = job.status.clone().unwrap_or_default();
-            self.patch_status(job, merge_patch(&old, status)).await?;
+        let written = match &tale.status {
+            Some(status) => {
+                let old = job.status.clone().unwrap_or_default();
+                self.patch_status(job, merge_patch(&old, status)).await
+            }
+            None => Ok(()),
+        };
+        // What a status says that the API server will never take could not be told otherwise.
+        let is_told = written.as_ref().err().is_none_or(|failed| failed.reason == FailureReason::Invalid);
+        let events = if is_told { tale.events.as_slice() } else { &[] };
+        for event in events.iter().chain(&tale.acts) {
+            self.events.tell(Subject::job(job), event.clone());
         }
-        let key = JobKey::new(&job.metadata.namespace, &job.metadata.name);
-        if let Some(launcher) = self.index.read().launchers.of(&key).first() {
-            self.metrics.job_launched(&launcher.name, &key.namespace);
-        }
+        written?;
+        self.note_launcher(job);
         for count in &tale.counts {
             match count {
                 Count::Created => self.metrics.job_created(),
@@ -128,14 +156,17 @@ impl Cluster for Live {
                 Count::Failed => self.metrics.job_failed(),
             }
         }
-        for event in &tale.events {
-            self.events.tell(Subject::job(job), event.clone());
-        }
         Ok(())
     }
 }
 
 impl Live {
+    /// The same for one term: what began in an earlier one writes no more, and nothing is known of what it did.
+    #[must_use]
+    pub fn in_term(&self, term: u64) -> Self {
+        Self { rest: self.rest.clone().in_term(Some(term)), claimed: Claimed::default(), ..self.clone() }
+    }
+
     fn applier<'a>(&'a self, job: &'a ValidJob, key: JobKey) -> Applier<'a> {
         Applier {
             rest: &self.rest,
@@ -144,6 +175,17 @@ impl Live {
             job,
             key,
             deadline: Instant::now() + BUDGET,
+        }
+    }
+
+    /// Counts the job's own launcher Job: tenants can label others, and no series of those would ever go.
+    fn note_launcher(&self, job: &MpiJob) {
+        let key = JobKey::new(&job.metadata.namespace, &job.metadata.name);
+        let (name, owner) = (format!("{}-launcher", key.name), Uid::from(job.metadata.uid.as_str()));
+        let index = self.index.read();
+        let mut launchers = index.launchers.of(&key).iter();
+        if launchers.any(|row| *row.name == *name && row.seen.object.is_controlled_by(&owner)) {
+            self.metrics.job_launched(&name, &key.namespace);
         }
     }
 
@@ -157,14 +199,26 @@ impl Live {
         let path = format!("/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs/{name}/status");
         let call = Call::new("MPIJob", Method::PATCH, path).body(MERGE_PATCH, change.to_string());
         let holder = format!("{namespace}/{name}");
-        match self.rest.send(Flow::Objects, &holder, call).await {
+        let tries = Tries { flow: Flow::Objects, holder: &holder, deadline: Instant::now() + STATUS };
+        match self.rest.persist(tries, || true, || call.clone()).await {
             Ok(body) => {
                 fold::wrote_job(&self.index, &body);
                 Ok(())
             }
-            // Deleted meanwhile: the watch will say so.
-            Err(refused) if refused.code == 404 => Ok(()),
-            Err(refused) => Err(Failed::refused(refused, format!("updating the status of {holder}"))),
+            // Deleted meanwhile: the watch will say so, or should have said so.
+            Err(Stop::Failed(refused)) if refused.code == 404 => {
+                if refused.says_gone(name) {
+                    let (key, uid) = (JobKey::new(namespace, name), Uid::from(meta.uid.as_str()));
+                    fold::job_gone(&self.index, &key, &uid);
+                }
+                Ok(())
+            }
+            Err(Stop::Failed(refused)) => {
+                Err(Failed::refused(refused, format!("updating the status of {holder}")))
+            }
+            Err(Stop::Late | Stop::Unwanted) => {
+                Err(Failed::late(&format!("updating the status of {holder}")))
+            }
         }
     }
 }
@@ -195,3 +249,6 @@ impl Live {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,18 @@
 //! How many requests may be under way at once: found out, not configured.
 //!
 //! The API server protects itself and says when it has enough, so we ask for more until it does: the limit grows
-//! by one per [`OKS_PER_RAISE`] answers and is halved on 429, 503, 504 and silence, whose `Retry-After` is obeyed.
-//! Flows go in order (an event never goes before a pod), and within a flow jobs take turns, so that a job of 8
-//! workers does not wait for one of 5 000. `--kube-api-qps` and `--kube-api-burst`, if set, bound the rate on top.
+//! by one per [`OKS_PER_RAISE`] answers and is halved on 429, 503 and 504, whose `Retry-After` is obeyed, and when it
+//! answers nobody. A write that is not answered while others are says something about its namespace alone (a
+//! webhook that hangs), and only that namespace's [`shares`] shrink. Flows go in order (an event never goes before a
+//! pod); within a flow namespaces take turns, and within a namespace its jobs ([`turns`]). `--kube-api-qps` and
+//! `--kube-api-burst`, if set, bound the rate on top.
 //!
 //! The lease does not go through here: it has a client of its own.
 
+mod shares;
+mod turns;
+
 use std::{
-    collections::{HashMap, VecDeque},
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -19,6 +23,7 @@ use tokio::{
     time::Instant,
 };
 
+use self::{shares::Shares, turns::Turns};
 use super::rate::{Bucket, Rate};
 use crate::metrics::Metrics;
 
@@ -67,6 +72,11 @@ pub enum Answer {
         /// It asked to be left alone for so long.
         retry_after: Option<Duration>,
     },
+    /// There was none in time, or it came late and was an error of the server's own.
+    Silent {
+        /// Webhooks do not see reads, so it is the server that is silent.
+        read: bool,
+    },
 }
 
 /// See the module.
@@ -80,6 +90,8 @@ pub struct Pace {
 pub struct Permit {
     pace: Arc<Pace>,
     flow: Flow,
+    namespace: Arc<str>,
+    since: Instant,
 }
 
 /// A turn that was granted but whose taker may have gone away: comes back by itself.
@@ -92,14 +104,8 @@ struct State {
     last_cut: Option<Instant>,
     paused: Option<Instant>,
     bucket: Option<Bucket>,
+    shares: Shares,
     waiting: [Turns; FLOWS],
-}
-
-/// Waiting requests of one flow, one queue a job, the jobs in a circle.
-#[derive(Default)]
-struct Turns {
-    circle: VecDeque<Arc<str>>,
-    queues: HashMap<Arc<str>, VecDeque<Grant>>,
 }
 
 impl Pace {
@@ -113,12 +119,13 @@ impl Pace {
             last_cut: None,
             paused: None,
             bucket,
+            shares: Shares::default(),
             waiting: Default::default(),
         };
         Arc::new(Self { state: Mutex::new(state), blocked: Notify::new(), metrics })
     }
 
-    /// Waits for a turn on behalf of `holder`.
+    /// Waits for a turn on behalf of `holder`: `namespace/name`.
     pub async fn turn(self: &Arc<Self>, flow: Flow, holder: &str) -> Permit {
         let turn = {
             let (grant, turn) = oneshot::channel();
@@ -155,27 +162,28 @@ impl Pace {
     fn grant(self: &Arc<Self>) -> Option<Instant> {
         loop {
             let mut state = self.lock();
-            if state.in_flight >= state.limit {
-                return None;
-            }
-            let flow = [Flow::Objects, Flow::Pods, Flow::Events].into_iter().find(|flow| {
-                state.waiting.get(*flow as usize).is_some_and(|turns| !turns.circle.is_empty())
-            })?;
-            if let Some(until) = state.blocked(Instant::now()) {
+            let (flow, place) = state.first()?;
+            let now = Instant::now();
+            if let Some(until) = state.blocked(now) {
                 drop(state);
                 self.blocked.notify_one();
                 return Some(until);
             }
-            let Some(grant) = state.waiting.get_mut(flow as usize).and_then(Turns::pop) else { continue };
+            let Some((namespace, grant)) =
+                state.waiting.get_mut(flow as usize).and_then(|turns| turns.take(place))
+            else {
+                continue;
+            };
             if grant.is_closed() {
                 continue;
             }
             state.in_flight += 1;
+            state.shares.begin(flow, &namespace);
             state.spend();
             drop(state);
             self.metrics.in_flight(flow.label(), 1.0);
             // If the taker has gone away meanwhile, the permit drops here and gives its turn back.
-            drop(grant.send(Permit { pace: Arc::clone(self), flow }));
+            drop(grant.send(Permit { pace: Arc::clone(self), flow, namespace, since: now }));
         }
     }
 
@@ -185,9 +193,9 @@ impl Pace {
 }
 
 impl Permit {
-    /// The request was answered.
+    /// The request was answered, or not in time. One that was never sent says nothing: its permit is dropped.
     pub fn answered(self, answer: Answer) {
-        self.pace.lock().answered(answer, Instant::now());
+        self.pace.lock().answered(&self, answer, Instant::now());
     }
 }
 
@@ -195,6 +203,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.pace.lock();
         state.in_flight = state.in_flight.saturating_sub(1);
+        state.shares.end(self.flow, &self.namespace);
         drop(state);
         self.pace.metrics.in_flight(self.flow.label(), -1.0);
         self.pace.grant();
@@ -202,9 +211,21 @@ impl Drop for Permit {
 }
 
 impl State {
-    fn answered(&mut self, answer: Answer, now: Instant) {
+    /// Who goes next, if anyone may.
+    fn first(&self) -> Option<(Flow, usize)> {
+        // A third more than the limit, for namespaces beside the one that has used it up.
+        let free = (self.limit + self.limit / 3).checked_sub(self.in_flight).filter(|free| *free > 0)?;
+        [Flow::Objects, Flow::Pods, Flow::Events].into_iter().find_map(|flow| {
+            let turns = self.waiting.get(flow as usize)?;
+            turns.first(|namespace| self.shares.may(flow, namespace, free)).map(|place| (flow, place))
+        })
+    }
+
+    fn answered(&mut self, permit: &Permit, answer: Answer, now: Instant) {
+        let Permit { flow, namespace, since, .. } = permit;
         match answer {
             Answer::Fine => {
+                self.shares.answered(*flow, namespace, now);
                 self.oks += 1;
                 if self.oks >= OKS_PER_RAISE {
                     self.oks = 0;
@@ -212,16 +233,26 @@ impl State {
                 }
             }
             Answer::Overload { retry_after } => {
-                self.oks = 0;
-                if self.last_cut.is_none_or(|cut| now.saturating_duration_since(cut) >= BETWEEN_CUTS) {
-                    self.last_cut = Some(now);
-                    self.limit = (self.limit / 2).max(LEAST);
-                }
+                self.cut(now);
                 if let Some(pause) = retry_after {
                     let until = now + pause.min(LONGEST_PAUSE);
                     self.paused = Some(self.paused.map_or(until, |old| old.max(until)));
                 }
             }
+            Answer::Silent { read: true } => self.cut(now),
+            Answer::Silent { read: false } => {
+                if self.shares.silent(*flow, namespace, *since, now) {
+                    self.cut(now);
+                }
+            }
+        }
+    }
+
+    fn cut(&mut self, now: Instant) {
+        self.oks = 0;
+        if self.last_cut.is_none_or(|cut| now.saturating_duration_since(cut) >= BETWEEN_CUTS) {
+            self.last_cut = Some(now);
+            self.limit = (self.limit / 2).max(LEAST);
         }
     }
 
@@ -240,30 +271,6 @@ impl State {
         if let Some(bucket) = &mut self.bucket {
             bucket.spend();
         }
-    }
-}
-
-impl Turns {
-    fn push(&mut self, holder: &str, grant: Grant) {
-        if let Some(queue) = self.queues.get_mut(holder) {
-            queue.push_back(grant);
-            return;
-        }
-        let holder: Arc<str> = holder.into();
-        self.circle.push_back(Arc::clone(&holder));
-        self.queues.insert(holder, VecDeque::from([grant]));
-    }
-
-    fn pop(&mut self) -> Option<Grant> {
-        let holder = self.circle.pop_front()?;
-        let queue = self.queues.get_mut(&holder)?;
-        let grant = queue.pop_front();
-        if queue.is_empty() {
-            self.queues.remove(&holder);
-        } else {
-            self.circle.push_back(holder);
-        }
-        grant
     }
 }
 

@@ -1,5 +1,9 @@
 //! One request to the API server: with a time limit, paced, counted, and its refusal told apart.
 
+mod persist;
+
+pub use self::persist::{Stop, Tries};
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -19,6 +23,12 @@ use crate::metrics::Metrics;
 /// An API server that has not answered a single-object request after this long will not; its own limit for
 /// writes is 34 s, but by then the picture that the write rests on is old.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A write that fails after this long has waited for something of its namespace's: webhooks, mostly.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// What begins a refusal that is a webhook's and not the server's.
+const WEBHOOK: &str = "admission webhook ";
 
 /// JSON merge patch.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -83,12 +93,15 @@ impl Call {
     }
 }
 
+/// The request never left this process.
+pub const NOT_SENT: &str = "NotSent";
+
 /// Why a request did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// HTTP status; 0 if there was no answer.
     pub code: u16,
-    /// `reason` of the API server's Status, such as `AlreadyExists`.
+    /// `reason` of the API server's Status, such as `AlreadyExists`; [`NOT_SENT`] if there is none as nothing was asked.
     pub reason: String,
     /// The API server's words, or what went wrong on the way.
     pub message: String,
@@ -101,9 +114,28 @@ impl Refused {
         Self { code: 0, reason: String::new(), message, retry_after: None }
     }
 
+    /// There was no answer that could be understood.
+    pub fn unanswered(message: String) -> Self {
+        Self::on_the_way(message)
+    }
+
+    fn not_sent(message: String) -> Self {
+        Self { reason: NOT_SENT.to_owned(), ..Self::on_the_way(message) }
+    }
+
+    /// It may pass by itself in a moment.
+    pub fn is_transient(&self) -> bool {
+        match self.code {
+            0 => self.reason != NOT_SENT,
+            code => code == 429 || code >= 500,
+        }
+    }
+
     /// What the retry is decided by.
     pub fn failure(&self) -> FailureReason {
         match self.code {
+            // etcd's bound on one object, which the API server passes on as a fault of its own.
+            500 if self.message.contains("request is too large") => FailureReason::Invalid,
             409 => FailureReason::Conflict,
             400 | 413 | 422 => FailureReason::Invalid,
             // A namespace that is being deleted refuses with 403, a missing one with 404.
@@ -112,9 +144,20 @@ impl Refused {
         }
     }
 
-    /// Overload, as far as the pace is concerned.
-    fn is_overload(&self) -> bool {
-        matches!(self.code, 0 | 429 | 503 | 504)
+    /// There is no object of this name. A 404 without its name tells less: that the kind is not served, for example.
+    pub fn says_gone(&self, name: &str) -> bool {
+        self.code == 404 && self.reason == "NotFound" && self.message.contains(&format!("\"{name}\""))
+    }
+
+    /// What this answer to a request, after so long, says about the load. A webhook's word is not the server's.
+    fn says(&self, read: bool, took: Duration) -> Answer {
+        match self.code {
+            500 if !read && took >= SLOW => Answer::Silent { read },
+            0 | 429 | 503 | 504 if !self.message.starts_with(WEBHOOK) => {
+                Answer::Overload { retry_after: self.retry_after }
+            }
+            _ => Answer::Fine,
+        }
     }
 }
 
@@ -141,19 +184,13 @@ pub struct Rest {
     metrics: Arc<Metrics>,
     timeout: Duration,
     standing: Option<Standing>,
+    term: Option<u64>,
 }
 
 impl Rest {
     /// Over this client, at this pace.
     pub fn new(client: Client, pace: Arc<Pace>, metrics: Arc<Metrics>) -> Self {
-        Self { client, pace, metrics, timeout: TIMEOUT, standing: None }
-    }
-
-    /// The same with another time limit.
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
+        Self { client, pace, metrics, timeout: TIMEOUT, standing: None, term: None }
     }
 
     /// The same, sending only while this process leads.
@@ -161,6 +198,26 @@ impl Rest {
     pub fn while_leading(mut self, standing: Standing) -> Self {
         self.standing = Some(standing);
         self
+    }
+
+    /// The same, sending only in this term: whatever began in an earlier one writes no more.
+    #[must_use]
+    pub fn in_term(mut self, term: Option<u64>) -> Self {
+        self.term = term;
+        self
+    }
+
+    /// What it asks before it sends.
+    pub fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
+    }
+
+    fn may_send(&self) -> bool {
+        match (&self.standing, self.term) {
+            (Some(standing), Some(term)) => standing.leads_in(term),
+            (Some(standing), None) => standing.leads(),
+            (None, _) => true,
+        }
     }
 
     /// What it goes by.
@@ -181,50 +238,79 @@ impl Rest {
 
     /// Sends with a turn already taken.
     pub async fn send_now(&self, permit: Permit, call: Call) -> Result<Bytes, Refused> {
-        if self.standing.as_ref().is_some_and(|standing| !standing.leads()) {
-            return Err(Refused::on_the_way("this process does not hold the lease".to_owned()));
+        if !self.may_send() {
+            return Err(Refused::not_sent("this process does not hold the lease".to_owned()));
         }
-        let (kind, verb) = (call.kind, verb(&call));
+        let (kind, verb, read) = (call.kind, verb(&call), call.method == Method::GET);
+        let request = request(call)?;
         let start = Instant::now();
-        let result = match tokio::time::timeout(self.timeout, self.exchange(call)).await {
-            Ok(result) => result,
-            Err(_) => Err(Refused::on_the_way(format!("no answer within {} s", self.timeout.as_secs()))),
+        let (result, answer) = match tokio::time::timeout(self.timeout, exchange(&self.client, request)).await
+        {
+            Ok(Ok(good)) => (Ok(good), Answer::Fine),
+            Ok(Err(refused)) => {
+                let answer = refused.says(read, start.elapsed());
+                (Err(refused), answer)
+            }
+            Err(_) => {
+                let message = format!("no answer within {} s", self.timeout.as_secs());
+                (Err(Refused::on_the_way(message)), Answer::Silent { read })
+            }
         };
         let code = result.as_ref().map_or_else(|refused| refused.code, |(code, _)| code.as_u16());
         self.metrics.api_request(verb, kind, code, start.elapsed());
-        permit.answered(match &result {
-            Err(refused) if refused.is_overload() => Answer::Overload { retry_after: refused.retry_after },
-            _ => Answer::Fine,
-        });
+        permit.answered(answer);
         result.map(|(_, body)| body)
     }
+}
 
-    async fn exchange(&self, call: Call) -> Result<(StatusCode, Bytes), Refused> {
-        let accept = if call.metadata_only { METADATA } else { JSON };
-        let request = Request::builder()
-            .method(call.method)
-            .uri(call.path)
-            .header(header::ACCEPT, accept)
-            .header(header::CONTENT_TYPE, call.content)
-            .body(Body::from(call.body.to_vec()))
-            .map_err(|error| Refused::on_the_way(error.to_string()))?;
-        let response = self.client.send(request).await.map_err(|error| Refused::on_the_way(chain(&error)))?;
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| Refused::on_the_way(chain(&error)))?.to_bytes();
-        if parts.status.is_success() {
-            return Ok((parts.status, body));
-        }
-        let retry_after = parts.headers.get(header::RETRY_AFTER);
-        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
-        let Status { reason, message } = serde_json::from_slice(&body).unwrap_or_default();
-        let message = if message.is_empty() {
-            format!("the API server answered {}: {}", parts.status, excerpt(&body))
-        } else {
-            message
-        };
-        let code = parts.status.as_u16();
-        Err(Refused { code, reason, message, retry_after: retry_after.map(Duration::from_secs) })
+async fn exchange(client: &Client, request: Request<Body>) -> Result<(StatusCode, Bytes), Refused> {
+    let response = client.send(request).await.map_err(|error| Refused::on_the_way(chain(&error)))?;
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.map_err(|error| Refused::on_the_way(chain(&error)))?.to_bytes();
+    if parts.status.is_success() {
+        return Ok((parts.status, body));
     }
+    let retry_after = parts.headers.get(header::RETRY_AFTER);
+    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+    let Status { reason, message } = serde_json::from_slice(&body).unwrap_or_default();
+    let message = if message.is_empty() {
+        format!("the API server answered {}: {}", parts.status, excerpt(&body))
+    } else {
+        message
+    };
+    let code = parts.status.as_u16();
+    Err(Refused { code, reason, message, retry_after: retry_after.map(Duration::from_secs) })
+}
+
+/// A request that waits for no turn, tells nobody about the load and is not bound to leading: the lease's. `limit` stands
+/// around all of it.
+pub async fn send_unpaced(
+    client: &Client,
+    metrics: &Metrics,
+    limit: Duration,
+    call: Call,
+) -> Result<Bytes, Refused> {
+    let (kind, verb) = (call.kind, verb(&call));
+    let start = Instant::now();
+    let request = request(call)?;
+    let result = tokio::time::timeout(limit, exchange(client, request))
+        .await
+        .unwrap_or_else(|_| Err(Refused::unanswered(format!("no answer within {} s", limit.as_secs()))));
+    let code = result.as_ref().map_or_else(|refused| refused.code, |(code, _)| code.as_u16());
+    metrics.api_request(verb, kind, code, start.elapsed());
+    result.map(|(_, body)| body)
+}
+
+/// The request, unless what is in it cannot be sent at all.
+fn request(call: Call) -> Result<Request<Body>, Refused> {
+    let accept = if call.metadata_only { METADATA } else { JSON };
+    let request = Request::builder()
+        .method(call.method)
+        .uri(call.path)
+        .header(header::ACCEPT, accept)
+        .header(header::CONTENT_TYPE, call.content)
+        .body(Body::from(call.body.to_vec()));
+    request.map_err(|error| Refused::not_sent(error.to_string()))
 }
 
 /// What the metrics call it: the API server's own verbs.
@@ -244,7 +330,7 @@ fn excerpt(body: &Bytes) -> String {
 }
 
 /// The error and its causes, so that "connection refused" is not lost behind "service error".
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
@@ -280,5 +366,23 @@ pub fn kind_label(kind: Kind) -> &'static str {
         Kind::Pod => "Pod",
         Kind::Job => "Job",
         Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => "PodGroup",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_etcd_does_not_take_is_its_users_to_change() {
+        let refused = |message: &str| Refused {
+            code: 500,
+            reason: "InternalError".to_owned(),
+            message: message.to_owned(),
+            retry_after: None,
+        };
+
+        assert_eq!(refused("etcdserver: request is too large").failure(), FailureReason::Invalid);
+        assert_eq!(refused("etcdserver: leader changed").failure(), FailureReason::Unavailable);
     }
 }

@@ -43,9 +43,33 @@ pub trait Row: Clone {
     fn asks_dns(&self) -> bool {
         false
     }
+    /// What it was last counts also when it is gone.
+    fn is_remembered(&self) -> bool {
+        false
+    }
+}
+
+/// A row that is to be remembered and is gone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gone<R> {
+    /// Its job.
+    pub job: JobKey,
+    /// As it was known last.
+    pub row: R,
+    /// The watch showed its end, so that this is its last state.
+    pub is_final: bool,
 }
 
 type Rows<R> = HashMap<JobKey, Vec<R>>;
+
+/// What a comparison with the API server has brought to light.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Repairs {
+    /// Jobs of rows whose objects were gone. The rows are gone, too.
+    pub ghosts: Vec<JobKey>,
+    /// Objects that stood here not at all, or as they were before. A list has to bring them.
+    pub lost: usize,
+}
 
 /// See the module. `R` is the kind.
 #[derive(Debug)]
@@ -53,6 +77,10 @@ pub struct Table<R> {
     rows: Rows<R>,
     /// Under construction while the watch lists anew.
     relisted: Option<Rows<R>>,
+    /// Objects that the list under way has shown, but that could not be decoded: their rows stay as they are.
+    unread: HashSet<Uid>,
+    /// Objects that left while the cache is compared with the API server.
+    left_meanwhile: Option<HashSet<Uid>>,
     /// Highest version that the watch has shown.
     newest: Version,
     /// Rows that only our own writes speak for.
@@ -61,6 +89,8 @@ pub struct Table<R> {
     ends: VecDeque<(Instant, JobKey, Uid)>,
     /// Jobs of rows that may have asked DNS until the watch showed their end.
     left: Vec<JobKey>,
+    /// Rows that are to be remembered and are gone.
+    gone: Vec<Gone<R>>,
 }
 
 impl<R> Default for Table<R> {
@@ -68,10 +98,13 @@ impl<R> Default for Table<R> {
         Self {
             rows: HashMap::new(),
             relisted: None,
+            unread: HashSet::new(),
+            left_meanwhile: None,
             newest: Version(0),
             unconfirmed: HashSet::new(),
             ends: VecDeque::new(),
             left: Vec::new(),
+            gone: Vec::new(),
         }
     }
 }
@@ -117,9 +150,13 @@ impl<R: Row> Table<R> {
     pub fn ended(&mut self, job: &JobKey, row: &R) -> bool {
         self.newest = self.newest.max(row.version());
         self.unconfirmed.remove(row.uid());
+        self.note_gone(row.uid());
         let removed = self.remove(job, row);
         if removed.as_ref().is_some_and(Row::asks_dns) {
             self.left.push(job.clone());
+        }
+        if row.is_remembered() && !self.of(job).iter().any(|other| other.order(row).is_eq()) {
+            self.gone.push(Gone { job: job.clone(), row: row.clone(), is_final: true });
         }
         removed.is_some()
     }
@@ -127,6 +164,7 @@ impl<R: Row> Table<R> {
     /// The watch begins to list anew; what stands here stays until [`Table::listed_all`].
     pub fn listing(&mut self) {
         self.relisted = Some(HashMap::new());
+        self.unread.clear();
     }
 
     /// One object of the new list.
@@ -135,19 +173,31 @@ impl<R: Row> Table<R> {
         put(entry(relisted, job), row);
     }
 
-    /// The list is complete: it replaces what stood here, but for what we wrote after it was made. Returns the
-    /// jobs for which that changes anything.
-    pub fn listed_all(&mut self) -> Vec<JobKey> {
+    /// One object of the new list that could not be decoded.
+    pub fn listed_unread(&mut self, uid: &Uid) {
+        self.unread.insert(uid.clone());
+    }
+
+    /// The list is complete and shows what there was at the version `listed`: it replaces what stood here, but for what
+    /// we wrote after it was made. Returns the jobs for which that changes anything.
+    pub fn listed_all(&mut self, listed: Version) -> Vec<JobKey> {
         let Some(mut fresh) = self.relisted.take() else { return Vec::new() };
-        let listed = fresh.values().flatten().map(Row::version).max().unwrap_or_default();
+        let unread = std::mem::take(&mut self.unread);
         for (job, rows) in &self.rows {
-            for row in rows.iter().filter(|row| row.version() > listed && row.version() > self.newest) {
+            let is_written_since = |row: &&R| row.version() > listed && row.version() > self.newest;
+            for row in rows.iter().filter(|row| is_written_since(row) || unread.contains(row.uid())) {
                 put(entry(&mut fresh, job), row.clone());
             }
         }
-        self.newest = self.newest.max(listed);
+        // Not the higher one: a cluster that was restored from a backup counts from an earlier version on.
+        self.newest = listed;
         let kept: HashSet<&Uid> = fresh.values().flatten().map(Row::uid).collect();
         self.unconfirmed.retain(|uid| kept.contains(uid));
+        for (job, rows) in &self.rows {
+            for row in rows.iter().filter(|row| row.is_remembered() && !kept.contains(row.uid())) {
+                self.gone.push(Gone { job: job.clone(), row: row.clone(), is_final: false });
+            }
+        }
         drop(kept);
         let changed = differences(&self.rows, &fresh);
         let asking = |rows: &Rows<R>, job: &JobKey| -> HashSet<Uid> {
@@ -160,9 +210,52 @@ impl<R: Row> Table<R> {
         changed
     }
 
+    /// A comparison with the API server begins, or was given up.
+    pub fn checking(&mut self, begins: bool) {
+        self.left_meanwhile = begins.then(HashSet::new);
+    }
+
+    /// Compares with the objects that the API server had at the version `at`, all of whose changes the watch has told
+    /// by now. Whatever is in `aside` is left out.
+    pub fn check(&mut self, at: Version, objects: &HashMap<Uid, Version>, aside: &HashSet<Uid>) -> Repairs {
+        let left = self.left_meanwhile.take().unwrap_or_default();
+        let mut repairs = Repairs::default();
+        let mut known = HashMap::new();
+        let mut ghosts = Vec::new();
+        for (job, rows) in &self.rows {
+            for row in rows {
+                let uid = row.uid();
+                let is_old = row.version() <= at && !self.unconfirmed.contains(uid);
+                if is_old && !objects.contains_key(uid) && !aside.contains(uid) {
+                    ghosts.push((job.clone(), uid.clone()));
+                }
+                known.insert(uid, row.version());
+            }
+        }
+        let is_lost = |(uid, version): &(&Uid, &Version)| {
+            !left.contains(*uid)
+                && !aside.contains(*uid)
+                && known.get(*uid).is_none_or(|known| known < *version)
+        };
+        repairs.lost = objects.iter().filter(is_lost).count();
+        for (job, uid) in ghosts {
+            if self.find(&job, &uid).is_some_and(|row| row.asks_dns()) {
+                self.left.push(job.clone());
+            }
+            self.gone(&job, &uid);
+            repairs.ghosts.push(job);
+        }
+        repairs
+    }
+
     /// Jobs of rows that may have asked DNS and, as the watch has shown since the last call, do so no more.
     pub fn left(&mut self) -> Vec<JobKey> {
         std::mem::take(&mut self.left)
+    }
+
+    /// Rows that are to be remembered and went since the last call.
+    pub fn remembered(&mut self) -> Vec<Gone<R>> {
+        std::mem::take(&mut self.gone)
     }
 
     /// The answer to our own write of an object. Does nothing if the watch has already passed that version.
@@ -200,8 +293,10 @@ impl<R: Row> Table<R> {
 
     /// Our own write told that there is no object with this uid any more.
     pub fn gone(&mut self, job: &JobKey, uid: &Uid) {
+        self.note_gone(uid);
         if let Some(rows) = self.rows.get_mut(job) {
-            rows.retain(|row| row.uid() != uid);
+            let gone = rows.extract_if(.., |row| row.uid() == uid).filter(Row::is_remembered);
+            self.gone.extend(gone.map(|row| Gone { job: job.clone(), row, is_final: false }));
         }
         self.unconfirmed.remove(uid);
         self.tidy(job);
@@ -219,6 +314,12 @@ impl<R: Row> Table<R> {
         }
         jobs.dedup();
         jobs
+    }
+
+    fn note_gone(&mut self, uid: &Uid) {
+        if let Some(left) = &mut self.left_meanwhile {
+            left.insert(uid.clone());
+        }
     }
 
     fn doubt(&mut self, job: &JobKey, uid: Uid, now: Instant) {

@@ -2,28 +2,42 @@
 //!
 //! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a pass
 //! looks at. A kubelet's heartbeat changes nothing and wakes nobody.
+//!
+//! kube's own watcher decodes whole lists, so that one object that cannot be decoded hides all others for ever; it
+//! begins a list anew at each page that fails, waits without a limit, and is stopped by an answer of 410. So the loop is
+//! ours: [`cut`] takes bytes apart, [`course`] says what to ask for next, [`source`] asks, [`follow`] ties them
+//! together, [`rows`] makes rows of what comes, and [`check`] compares them with the API server now and then.
 
-use std::{collections::BTreeMap, fmt::Debug, pin::pin, sync::Arc};
+mod check;
+mod classes;
+mod course;
+mod cut;
+mod follow;
+mod message;
+mod read;
+mod rows;
+mod source;
+
+use std::sync::Arc;
 
 use coxswain_model::api::wire;
-use futures::StreamExt;
-use jiff::Timestamp;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    core::DeserializeGuard,
-    runtime::{
-        WatchStreamExt,
-        watcher::{self, Event, watcher},
-    },
-};
+use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use self::{
+    classes::Classes,
+    follow::{Folds, Follow},
+    rows::{Kind, Rows},
+    source::Source,
+};
 use super::{
     Wake,
+    events::Sink,
     index::{Index, JobRow, Shared},
-    key::JobKey,
+    last_seen::LastSeen,
+    lease::Standing,
     table::{Row, Table},
     wire::{
         ConfigWire, CoschedulingGroupWire, JobWire, LauncherWire, PodWire, SecretWire, ServiceWire,
@@ -31,9 +45,6 @@ use super::{
     },
 };
 use crate::{metrics::Metrics, queue::Cause};
-
-/// Objects a page while listing: bounds what is decoded at once (54 KiB a pod of 5 KB JSON) to a few MiB.
-const PAGE: u32 = 100;
 
 /// Where watches report to.
 #[derive(Clone)]
@@ -46,15 +57,12 @@ pub struct Watches {
     pub metrics: Arc<Metrics>,
     /// Only this namespace.
     pub namespace: Option<String>,
-}
-
-/// Which kind a watch is for: its wire type, its table and how a change is answered.
-struct Kind<R> {
-    name: &'static str,
-    selector: Option<String>,
-    table: fn(&mut Index) -> &mut Table<R>,
-    /// Of a change from the first row of the job to the second.
-    cause: fn(Option<&R>, &R) -> Cause,
+    /// Told of signs of life.
+    pub last_seen: LastSeen,
+    /// Tells the owners of objects that are set aside.
+    pub events: Sink,
+    /// They are told by the leader.
+    pub standing: Standing,
 }
 
 /// Becomes true once a kind has been listed.
@@ -67,195 +75,107 @@ impl Watches {
         let cause = |old: Option<&JobRow>, new: &JobRow| {
             if old.is_some_and(|old| old.asks_the_same(new)) { Cause::Child } else { Cause::Job }
         };
-        let kind = Kind { name: "MPIJob", selector: None, table: |index| &mut index.jobs, cause };
-        self.run::<DeserializeGuard<JobWire>>(client, kind, synced).await;
+        let kind = Kind {
+            name: wire::KIND,
+            api_version: wire::API_VERSION,
+            selector: None,
+            table: |index| &mut index.jobs,
+            cause,
+        };
+        self.run::<JobWire>(client, kind, synced).await;
     }
 
     /// Pods of jobs, in the MPI Operator's words.
     pub async fn pods(self, client: Client, synced: Synced) {
         let selector = Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME));
-        let kind = Kind { name: "Pod", selector, table: |index| &mut index.pods, cause: |_, _| Cause::Child };
+        let kind = Kind { selector, ..ours("Pod", "v1", |index| &mut index.pods) };
         self.run::<PodWire>(client, kind, synced).await;
     }
 
     /// Services of jobs.
     pub async fn services(self, client: Client, synced: Synced) {
-        self.run::<ServiceWire>(client, ours("Service", |index| &mut index.services), synced).await;
+        self.run::<ServiceWire>(client, ours("Service", "v1", |index| &mut index.services), synced).await;
     }
 
     /// `EndpointSlice`s of the Services.
     pub async fn slices(self, client: Client, synced: Synced) {
-        self.run::<SliceWire>(client, ours("EndpointSlice", |index| &mut index.slices), synced).await;
+        let kind = ours("EndpointSlice", "discovery.k8s.io/v1", |index| &mut index.slices);
+        self.run::<SliceWire>(client, kind, synced).await;
     }
 
     /// ConfigMaps of jobs.
     pub async fn configs(self, client: Client, synced: Synced) {
-        self.run::<ConfigWire>(client, ours("ConfigMap", |index| &mut index.configs), synced).await;
+        self.run::<ConfigWire>(client, ours("ConfigMap", "v1", |index| &mut index.configs), synced).await;
     }
 
     /// Secrets of jobs.
     pub async fn secrets(self, client: Client, synced: Synced) {
-        self.run::<SecretWire>(client, ours("Secret", |index| &mut index.secrets), synced).await;
+        self.run::<SecretWire>(client, ours("Secret", "v1", |index| &mut index.secrets), synced).await;
     }
 
     /// Launcher Jobs.
     pub async fn launchers(self, client: Client, synced: Synced) {
-        self.run::<LauncherWire>(client, ours("Job", |index| &mut index.launchers), synced).await;
+        let kind = ours("Job", "batch/v1", |index| &mut index.launchers);
+        self.run::<LauncherWire>(client, kind, synced).await;
     }
 
     /// Volcano's `PodGroups`.
     pub async fn volcano_groups(self, client: Client, synced: Synced) {
-        let kind = Kind { selector: None, ..ours("PodGroup", |index| &mut index.groups) };
-        self.run::<DeserializeGuard<VolcanoGroupWire>>(client, kind, synced).await;
+        let kind = ours("PodGroup", "scheduling.volcano.sh/v1beta1", |index| &mut index.groups);
+        self.run::<VolcanoGroupWire>(client, Kind { selector: None, ..kind }, synced).await;
     }
 
     /// scheduler-plugins' `PodGroups`.
     pub async fn coscheduling_groups(self, client: Client, synced: Synced) {
-        let kind = Kind { selector: None, ..ours("PodGroup", |index| &mut index.groups) };
-        self.run::<DeserializeGuard<CoschedulingGroupWire>>(client, kind, synced).await;
+        let kind = ours("PodGroup", "scheduling.x-k8s.io/v1alpha1", |index| &mut index.groups);
+        self.run::<CoschedulingGroupWire>(client, Kind { selector: None, ..kind }, synced).await;
     }
 
     /// Priority classes of the cluster: few, and none of a job's.
     pub async fn priorities(self, client: Client, synced: Synced) {
-        let classes = watcher(Api::<PriorityClass>::all(client), watcher::Config::default());
-        let mut events = pin!(classes.default_backoff());
-        let mut listed = BTreeMap::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(Event::Init) => listed.clear(),
-                Ok(Event::InitApply(class)) => {
-                    listed.insert(class.name_any(), class.value.unwrap_or(0));
-                }
-                Ok(Event::InitDone) => {
-                    self.index.write().priorities = std::mem::take(&mut listed);
-                    synced.send_replace(true);
-                }
-                Ok(Event::Apply(class)) => {
-                    self.index.write().priorities.insert(class.name_any(), class.value.unwrap_or(0));
-                }
-                Ok(Event::Delete(class)) => {
-                    self.index.write().priorities.remove(&class.name_any());
-                }
-                Err(error) => {
-                    tracing::warn!(kind = "PriorityClass", error = format!("{error:#}"), "watching");
-                }
-            }
+        let source = Source::of::<PriorityClass>(client, None, None);
+        let classes = Classes::new(self.index.clone());
+        self.follow("PriorityClass", source, classes, synced).await;
+    }
+
+    /// Tells the owners of what was set aside, and how long each watch has been silent. To be called every second.
+    pub fn report(&self) {
+        for (kind, age) in self.last_seen.ages() {
+            self.metrics.watches().age(kind, age);
+        }
+        let (untold, counts) = {
+            let mut index = self.index.write();
+            let untold = if self.standing.leads() { index.aside.untold() } else { Vec::new() };
+            (untold, index.aside.counts())
+        };
+        for (subject, event) in untold {
+            self.events.tell(subject, event);
+        }
+        for (kind, _) in self.last_seen.ages() {
+            self.metrics.watches().are_aside(kind, counts.get(kind).copied().unwrap_or_default());
         }
     }
 
     async fn run<W>(self, client: Client, kind: Kind<W::Row>, synced: Synced)
     where
-        W: Wire + Resource<Scope = k8s_openapi::NamespaceResourceScope> + Clone,
-        W: DeserializeOwned + Debug + Send + 'static,
+        W: Wire + DeserializeOwned,
         W::Row: Row,
     {
-        let api = match &self.namespace {
-            Some(namespace) => Api::<W>::namespaced(client, namespace),
-            None => Api::all(client),
-        };
-        let mut config = watcher::Config::default().page_size(PAGE);
-        config.label_selector = kind.selector.clone();
-        let mut events = pin!(watcher(api, config).default_backoff());
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    if matches!(event, Event::InitDone) {
-                        synced.send_replace(true);
-                    }
-                    self.fold(&kind, event);
-                }
-                Err(error) => {
-                    self.metrics.watch_event(kind.name, "error");
-                    let hint = hint(&error);
-                    tracing::warn!(kind = kind.name, error = format!("{error:#}"), hint, "watching");
-                }
-            }
-        }
+        let source = Source::of::<W>(client, self.namespace.as_deref(), kind.selector.clone());
+        let (name, rows) = (kind.name, Rows::<W>::new(kind, self.clone()));
+        self.follow(name, source, rows, synced).await;
     }
 
-    fn fold<W>(&self, kind: &Kind<W::Row>, event: Event<W>)
-    where
-        W: Wire,
-        W::Row: Row,
-    {
-        self.metrics.watch_event(kind.name, label(&event));
-        let mut index = self.index.write();
-        let table = (kind.table)(&mut index);
-        let woken: Vec<(JobKey, Cause)> = match event {
-            Event::Init => {
-                table.listing();
-                Vec::new()
-            }
-            Event::InitApply(object) => {
-                if let Some((job, row)) = object.row() {
-                    table.listed(&job, row);
-                }
-                Vec::new()
-            }
-            // Whoever has just listed has not been told who is urgent.
-            Event::InitDone => table.listed_all().into_iter().map(|job| (job, Cause::Other)).collect(),
-            Event::Apply(object) => {
-                object.row().and_then(|(job, row)| shown(table, kind, job, row)).into_iter().collect()
-            }
-            Event::Delete(object) => {
-                let ended = object.row().filter(|(job, row)| table.ended(job, row));
-                ended.map(|(job, _)| (job, Cause::Child)).into_iter().collect()
-            }
-        };
-        index.note_left(Timestamp::now());
-        drop(index);
-        for (job, cause) in &woken {
-            (self.wake)(job, *cause);
-        }
+    async fn follow(self, kind: &'static str, source: Source, folds: impl Folds, synced: Synced) {
+        self.metrics.watches().begin(kind);
+        let Self { last_seen, metrics, .. } = self;
+        Follow { kind, source, folds, synced, last_seen, metrics }.run().await;
     }
 }
 
-fn shown<R: Row>(table: &mut Table<R>, kind: &Kind<R>, job: JobKey, row: R) -> Option<(JobKey, Cause)> {
-    let cause = (kind.cause)(table.of(&job).first(), &row);
-    table.shown(&job, row).then_some((job, cause))
+fn ours<R>(name: &'static str, api_version: &'static str, table: fn(&mut Index) -> &mut Table<R>) -> Kind<R> {
+    Kind { name, api_version, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: |_, _| Cause::Child }
 }
 
-fn ours<R>(name: &'static str, table: fn(&mut Index) -> &mut Table<R>) -> Kind<R> {
-    Kind { name, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: |_, _| Cause::Child }
-}
-
-/// What a person can do about it.
-fn hint(error: &watcher::Error) -> &'static str {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
-            "the cluster does not know this kind: install its CRD (PodGroups come with the gang scheduler), or leave \
-             out --gang-scheduling"
-        }
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-            "the operator's ServiceAccount may not list and watch this kind: apply its ClusterRole"
-        }
-        _ => "it is tried again",
-    }
-}
-
-fn label<W>(event: &Event<W>) -> &'static str {
-    match event {
-        Event::Init => "list",
-        Event::InitApply(_) => "listed",
-        Event::InitDone => "listed_all",
-        Event::Apply(_) => "apply",
-        Event::Delete(_) => "delete",
-    }
-}
-
-/// An object that cannot be decoded is as good as absent, and must not hide the others.
-impl<W: Wire> Wire for DeserializeGuard<W> {
-    type Row = W::Row;
-
-    fn row(self) -> Option<(JobKey, W::Row)> {
-        match self.0 {
-            Ok(object) => object.row(),
-            Err(invalid) => {
-                let name = invalid.metadata.name.as_deref().unwrap_or_default();
-                let namespace = invalid.metadata.namespace.as_deref().unwrap_or_default();
-                tracing::error!(kind = %W::kind(&()), namespace, name, error = invalid.error, "decoding");
-                None
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

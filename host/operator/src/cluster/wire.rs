@@ -30,6 +30,9 @@ pub trait Wire: Resource<DynamicType = ()> {
     /// What is kept of it.
     type Row;
 
+    /// It is decoded with its pod templates, so that it can take many times the memory of its JSON.
+    const HOLDS_TEMPLATES: bool = false;
+
     /// To which job it belongs and what is kept of it; nothing if it is none of ours.
     fn row(self) -> Option<(JobKey, Self::Row)>;
 }
@@ -138,6 +141,47 @@ struct PodWireStatus {
     reason: String,
     message: String,
     conditions: Option<Vec<Condition>>,
+    #[serde(rename = "containerStatuses")]
+    containers: Option<Vec<ContainerStatus>>,
+}
+
+impl PodWireStatus {
+    /// When a pod that has ended did so. A pod that was evicted or whose node is gone may not say so of its containers.
+    fn finished(&self) -> Option<Timestamp> {
+        let containers = self.containers.iter().flatten();
+        let ended = containers.filter_map(|one| one.state.terminated.as_ref()?.finished_at).max();
+        let is_ready = |condition: &&Condition| condition.kind == "Ready";
+        ended.or_else(|| self.conditions.iter().flatten().find(is_ready)?.last_transition_time)
+    }
+
+    /// When the last of its containers started, restarts included.
+    fn started(&self) -> Option<Timestamp> {
+        let started = |one: &ContainerStatus| {
+            let ContainerState { running, terminated } = &one.state;
+            running.as_ref().or(terminated.as_ref())?.started_at
+        };
+        self.containers.iter().flatten().filter_map(started).max()
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerStatus {
+    state: ContainerState,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerState {
+    running: Option<Span>,
+    terminated: Option<Span>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Span {
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -148,6 +192,8 @@ struct Condition {
     status: String,
     reason: String,
     message: String,
+    #[serde(rename = "lastTransitionTime")]
+    last_transition_time: Option<Timestamp>,
 }
 
 /// `Service`.
@@ -277,6 +323,8 @@ struct GroupWireSpec {
 impl Wire for JobWire {
     type Row = JobRow;
 
+    const HOLDS_TEMPLATES: bool = true;
+
     fn row(self) -> Option<(JobKey, JobRow)> {
         let Self { metadata: meta, spec, status } = self;
         let metadata = coxswain_model::api::mpijob::Metadata {
@@ -315,8 +363,10 @@ impl Wire for PodWire {
             "Unknown" => PodPhase::Unknown,
             _ => PodPhase::Pending,
         };
+        let finished = status.finished();
+        let attempt = status.started().filter(|_| role == Role::Launcher).map(Box::new);
         let failure = (phase == PodPhase::Failed)
-            .then(|| Box::new(PodFailure { reason: status.reason, message: status.message }));
+            .then(|| Box::new(PodFailure { reason: status.reason, message: status.message, finished }));
         let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
         let row = PodSeen {
             role,
@@ -330,6 +380,7 @@ impl Wire for PodWire {
             ready: status.conditions.iter().flatten().any(is_ready),
             deleting: meta.deletion_timestamp.is_some(),
             gate: gates.iter().position(|gate| gate.name == wire::GATE_WORKERS),
+            attempt,
             failure,
         };
         Some((job, row))

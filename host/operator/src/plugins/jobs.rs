@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use coxswain_model::{
+    api::wire,
     desired::{self, Gang},
     job::{ValidJob, Verdict},
     pin::Pin,
@@ -48,8 +49,11 @@ impl LiveJobs {
         let index = self.index.read();
         let mut read: HashMap<Arc<str>, Option<Arc<Pin>>> = HashMap::new();
         let mut pinned = Vec::new();
-        for key in index.jobs.jobs() {
-            if index.jobs.of(key).iter().all(JobRow::has_ended) {
+        // Of a job that is set aside nothing may be known, but what it made goes on.
+        let aside = index.aside.names(wire::KIND).filter(|key| index.jobs.of(key).is_empty());
+        for key in index.jobs.jobs().chain(aside) {
+            let rows = index.jobs.of(key);
+            if !rows.is_empty() && rows.iter().all(JobRow::has_ended) {
                 continue;
             }
             let configs = index.configs.of(key).iter().filter_map(|config| config.seen.pin.as_ref());
@@ -66,7 +70,7 @@ impl LiveJobs {
 
     /// A job for a shadow render; `None` if it is gone, or wrong by now.
     pub fn see(&self, key: &JobKey, pin: &Pin) -> Option<Seen> {
-        let raw = self.index.read().job(key)?;
+        let raw = self.index.job(key)?;
         let domain = pin.cluster_domain.as_deref();
         let Verdict::Valid(job) = ValidJob::parse(&raw, domain) else { return None };
         let job = job.under_domain(domain);

@@ -3,16 +3,20 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use anyhow::{Context as _, Result};
 use coxswain_model::pin::Digest;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     LiveJobs, Plugins,
+    pauses::Pauses,
     registry::Active,
     source::Candidate,
     state::{Outcome, Served},
@@ -25,30 +29,47 @@ const COLLECTION: Duration = Duration::from_secs(20);
 /// How long a new leader waits until the plugins have been looked at again. After it, what served the standby serves.
 const TURN: Duration = Duration::from_secs(20);
 
+/// How long it waits until all of them have their copies, and then for their outcomes. After it, jobs go on, and copies are
+/// made up for.
+const SAVING: Duration = Duration::from_secs(20);
+
 /// Copies that are there, and since when nothing has needed them.
 #[derive(Debug, Default)]
-pub struct Copies(BTreeMap<Digest, Option<Instant>>);
+pub struct Copies {
+    unneeded_since: BTreeMap<Digest, Option<Instant>>,
+    /// The term in which they were listed: in between, another leader may have removed some.
+    listed_in: Option<u64>,
+}
 
 impl Copies {
+    /// These are there, and no others.
+    fn relist(&mut self, listed: &[Digest], term: u64) {
+        self.unneeded_since.retain(|digest, _| listed.contains(digest));
+        for digest in listed {
+            self.add(digest);
+        }
+        self.listed_in = Some(term);
+    }
+
     /// One is there.
     pub fn add(&mut self, digest: &Digest) {
-        self.0.entry(digest.clone()).or_default();
+        self.unneeded_since.entry(digest.clone()).or_default();
     }
 
     /// One is there no more.
     pub fn remove(&mut self, digest: &Digest) {
-        self.0.remove(digest);
+        self.unneeded_since.remove(digest);
     }
 
     /// Whether it is there.
     pub fn contains(&self, digest: &Digest) -> bool {
-        self.0.contains_key(digest)
+        self.unneeded_since.contains_key(digest)
     }
 
     /// Those that nothing has needed for long enough.
     pub fn unneeded(&mut self, needed: &BTreeSet<Digest>, now: Instant) -> Vec<Digest> {
         let mut unneeded = Vec::new();
-        for (digest, since) in &mut self.0 {
+        for (digest, since) in &mut self.unneeded_since {
             if needed.contains(digest) {
                 *since = None;
             } else if now.duration_since(*since.get_or_insert(now)) >= GRACE {
@@ -60,32 +81,70 @@ impl Copies {
 }
 
 impl Plugins {
-    /// Called when this process has become the leader, before the first pass: what served under the leader before serves
-    /// on, and everything that a job may be pinned to has its copy.
-    pub async fn lead(&self) -> Result<()> {
-        let store = self.store.as_ref().context("a leader has a cluster")?;
-        let copies = store.copies().await?;
-        {
-            let mut known = self.copies.lock().await;
-            for digest in &copies {
-                known.add(digest);
+    /// Called when a term begins, before the first pass: what served under the leader before serves on, and everything that
+    /// a job may be pinned to has its copy. What the API server refuses is tried again; where that does not help, jobs do
+    /// not wait for it: what is missing is made up for later.
+    pub async fn lead(&self, term: u64) {
+        let taking_over = async {
+            let mut pauses = Pauses::default();
+            loop {
+                let Err(error) = self.look_again().await else { return };
+                tracing::warn!("looking at the plugins again: {error:#}");
+                sleep(pauses.next()).await;
             }
-        }
-        let (done, is_done) = oneshot::channel();
-        if self.turns.send(done).await.is_ok() && tokio::time::timeout(TURN, is_done).await.is_err() {
+        };
+        if timeout(TURN, taking_over).await.is_err() {
             tracing::warn!("the plugins have not been looked at again in time");
         }
-        self.lead_from_now();
-        let active: Vec<Active> = self.read(|registry| registry.all().cloned().collect());
-        for active in &active {
-            self.save_copy_if_leading(&active.candidate).await?;
+        self.lead_from_now(term);
+        let saving = async {
+            let mut pauses = Pauses::default();
+            loop {
+                let Err(error) = self.keep_all().await else { return };
+                tracing::warn!("keeping copies of the plugins: {error:#}");
+                sleep(pauses.next()).await;
+            }
+        };
+        if timeout(SAVING, saving).await.is_err() {
+            tracing::error!("not every plugin has its copy; it is tried again while jobs go on");
         }
         // Also what was decided before this process led.
         let mut plugins: BTreeSet<String> = self.known.lock().await.plugins().cloned().collect();
-        plugins.extend(active.iter().map(|active| active.candidate.name.clone()));
-        for plugin in &plugins {
-            let served = self.serving(plugin);
-            self.note(plugin, |outcome| outcome.serve(served)).await;
+        plugins.extend(
+            self.read(|registry| {
+                registry.all().map(|active| active.candidate.name.clone()).collect::<Vec<_>>()
+            }),
+        );
+        let noting = async {
+            for plugin in &plugins {
+                let served = self.serving(plugin);
+                self.note(plugin, |outcome| outcome.serve(served)).await;
+            }
+        };
+        if timeout(SAVING, noting).await.is_err() {
+            tracing::error!("not every plugin's outcome is written; it is with its next change");
+        }
+    }
+
+    /// Has the wishes looked at again, as another leader may have decided otherwise.
+    async fn look_again(&self) -> Result<()> {
+        let (done, is_done) = oneshot::channel();
+        self.turns.send(done).await.context("nobody follows the plugins")?;
+        is_done.await.context("nobody follows the plugins")?
+    }
+
+    /// Sees to it that everything that serves has its copy. Costs a request where it is known that one is missing, and at the
+    /// first time of a term.
+    async fn keep_all(&self) -> Result<()> {
+        let store = self.store.as_ref().context("a leader has a cluster")?;
+        let term = self.term.load(Ordering::Acquire);
+        if self.copies.lock().await.listed_in != Some(term) {
+            let listed = store.copies().await?;
+            self.copies.lock().await.relist(&listed, term);
+        }
+        let active: Vec<Active> = self.read(|registry| registry.all().cloned().collect());
+        for active in &active {
+            self.save_copy_if_leading(&active.candidate).await?;
         }
         Ok(())
     }
@@ -140,12 +199,15 @@ impl Plugins {
     /// Lets go, again and again, what nothing needs: components in memory and, as leader, their copies.
     pub async fn collect(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(COLLECTION).await;
+            sleep(COLLECTION).await;
             let needed = self.needed().await;
             for gone in self.write(|registry| registry.retain(&needed)) {
                 self.measured.forget(&gone);
             }
             if self.leads() {
+                if let Err(error) = self.keep_all().await {
+                    tracing::warn!("keeping copies of the plugins: {error:#}");
+                }
                 self.remove_copies(&needed).await;
             }
         }
@@ -195,5 +257,17 @@ mod tests {
         assert_eq!(copies.unneeded(&all, at(119)), []);
         assert_eq!(copies.unneeded(&none, at(121)), []);
         assert_eq!(copies.unneeded(&none, at(241)), [digest]);
+    }
+
+    #[test]
+    fn a_copy_that_another_leader_removed_is_there_no_more() {
+        let (gone, there) = (Digest::of(b"1"), Digest::of(b"2"));
+        let mut copies = Copies::default();
+        copies.add(&gone);
+
+        copies.relist(std::slice::from_ref(&there), 2);
+
+        assert!(copies.contains(&there) && !copies.contains(&gone));
+        assert_eq!(copies.listed_in, Some(2));
     }
 }

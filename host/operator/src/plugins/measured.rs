@@ -6,14 +6,13 @@ use std::{
 };
 
 use coxswain_model::pin::{Digest, Pin};
-use coxswain_sandbox::{Call, Observer, Plugin};
+use coxswain_sandbox::{Break, Call, Function, Observer, Plugin};
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, core::Collector,
-    exponential_buckets,
+    HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, core::Collector, exponential_buckets,
 };
 
 use super::{pipeline::Verdict, registry::Active};
-use crate::cluster::key::JobKey;
+use crate::{cluster::key::JobKey, metrics::Registry};
 
 /// By plugin and the first digits of its digest, which bounds them by the components in memory.
 #[derive(Clone)]
@@ -29,6 +28,8 @@ pub struct Measured {
 }
 
 const COMPONENT: [&str; 2] = ["plugin", "digest"];
+/// What may become of a ConfigMap.
+const OUTCOMES: [&str; 4] = ["serves", "rolled-back", "held", "refused"];
 const FUNCTION: [&str; 3] = ["plugin", "digest", "function"];
 
 impl Measured {
@@ -42,20 +43,25 @@ impl Measured {
         };
         // 16 µs to 2 s, where a call is stopped.
         let buckets = exponential_buckets(0.000_016, 4.0, 9)?;
-        let seconds = HistogramOpts::new("coxswain_plugin_call_seconds", "Calls of plugins").buckets(buckets);
+        let seconds =
+            HistogramOpts::new("coxswain_plugin_call_seconds", "Seconds that calls took").buckets(buckets);
         Ok(Self {
-            calls: counters("coxswain_plugin_calls_total", "Calls of plugins", &FUNCTION)?,
+            calls: counters("coxswain_plugin_calls_total", "Calls", &FUNCTION)?,
             seconds: registered(registry, HistogramVec::new(seconds, &FUNCTION)?)?,
-            fuel: counters("coxswain_plugin_fuel_total", "Instructions that plugins used", &FUNCTION)?,
-            output: counters("coxswain_plugin_output_bytes_total", "Text that plugins returned", &FUNCTION)?,
+            fuel: counters("coxswain_plugin_fuel_total", "Instructions that calls used", &FUNCTION)?,
+            output: counters(
+                "coxswain_plugin_output_bytes_total",
+                "Bytes of text that calls returned",
+                &FUNCTION,
+            )?,
             faults: counters(
                 "coxswain_plugin_faults_total",
-                "Calls in which a plugin broke",
+                "Calls in which the plugin broke",
                 &["plugin", "digest", "reason"],
             )?,
             wishes: counters(
                 "coxswain_plugin_wishes_total",
-                "What became of plugin ConfigMaps",
+                "What became of ConfigMaps. Outcome: `serves`, `held`, `rolled-back`, `refused`",
                 &["plugin", "outcome"],
             )?,
             active: gauges(
@@ -65,7 +71,7 @@ impl Measured {
             )?,
             pinned: gauges(
                 "coxswain_plugin_jobs_pinned",
-                "Jobs that have not ended, by their pin",
+                "Jobs that have not ended and are pinned to it",
                 &COMPONENT,
             )?,
         })
@@ -84,6 +90,12 @@ impl Measured {
         self.seconds.with_label_values(&labels).observe(call.elapsed.as_secs_f64());
         self.fuel.with_label_values(&labels).inc_by(call.fuel);
         self.output.with_label_values(&labels).inc_by(u64::try_from(call.output_bytes).unwrap_or(u64::MAX));
+        if call.function == Function::Describe {
+            // Loaded, and nothing has gone wrong yet: of a series that is born at 1, Prometheus sees no increase.
+            for reason in Break::REASONS {
+                self.faults.with_label_values(&[call.plugin, digest.as_str(), reason]);
+            }
+        }
         if let Some(broken) = call.broken {
             self.faults.with_label_values(&[call.plugin, digest.as_str(), broken.reason()]).inc();
         }
@@ -92,6 +104,9 @@ impl Measured {
     /// What new jobs get under a name from now on.
     pub fn serves(&self, name: &str, active: Option<&Active>) {
         remove(&self.active, |labels| labels.contains(&("plugin", name)));
+        for outcome in OUTCOMES {
+            self.wishes.with_label_values(&[name, outcome]);
+        }
         if let Some(active) = active {
             let (digest, version) = (active.plugin.digest().short(), &active.plugin.descriptor().version);
             self.active.with_label_values(&[name, digest.as_str(), version.as_str()]).set(1);
@@ -173,4 +188,53 @@ fn remove<V: Vector>(vector: &V, is_meant: impl Fn(&[(&str, &str)]) -> bool) {
 fn registered<C: Collector + Clone + 'static>(registry: &Registry, collector: C) -> prometheus::Result<C> {
     registry.register(Box::new(collector.clone()))?;
     Ok(collector)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn call<'a>(digest: &'a Digest, function: Function, broken: Option<&'a Break>) -> Call<'a> {
+        Call {
+            plugin: "mine",
+            digest,
+            function,
+            fuel: 1,
+            budget: 1,
+            elapsed: Duration::ZERO,
+            output_bytes: 1,
+            broken,
+        }
+    }
+
+    /// The series of faults, as Prometheus would read them.
+    fn faults(registry: &Registry) -> Vec<String> {
+        let mut text = Vec::new();
+        prometheus::Encoder::encode(&prometheus::TextEncoder::new(), &registry.gather(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        text.lines()
+            .filter(|line| line.starts_with("coxswain_plugin_faults_total{"))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn faults_of_a_component_begin_at_zero_when_it_is_loaded() {
+        let registry = Registry::default();
+        let measured = Measured::new(&registry).unwrap();
+        let digest = Digest::of(b"1");
+
+        measured.called(&call(&digest, Function::Describe, None));
+        let loaded = faults(&registry);
+        measured.called(&call(&digest, Function::Render, Some(&Break::OutOfStack)));
+        let broke = faults(&registry);
+
+        assert_eq!(loaded.len(), Break::REASONS.len());
+        assert!(loaded.iter().all(|line| line.ends_with(" 0")), "{loaded:?}");
+        assert_eq!(broke.len(), loaded.len(), "a reason is missing in Break::REASONS: {broke:?}");
+        let counted: Vec<&String> = broke.iter().filter(|line| line.ends_with(" 1")).collect();
+        assert!(matches!(&*counted, [line] if line.contains("OutOfStack")), "{broke:?}");
+    }
 }

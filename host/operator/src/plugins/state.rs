@@ -242,7 +242,8 @@ fn is_gone(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.is_not_found())
 }
 
-async fn timed<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T> {
+/// The same with a time limit.
+pub async fn timed<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T> {
     Ok(tokio::time::timeout(TIMEOUT, call).await.context("the API server did not answer in time")??)
 }
 

@@ -5,25 +5,33 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
-use futures::TryStreamExt;
+use futures::{StreamExt, future::pending};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, ResourceExt,
     api::ListParams,
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
 
 use super::{
     Plugins, Turns,
     access::Access,
+    pauses::Pauses,
     pipeline::{Refusal, Verdict},
     source::{LABEL_PLUGIN, Unusable, Wish},
-    state::Served,
+    state::{Outcome, Served, timed},
 };
+
+/// What is followed, in log and `/readyz`.
+pub const KIND: &str = "plugin ConfigMap";
+
+/// Plugins are some MiB in a page or two, and the API server gives itself a minute for any request.
+const LISTING: Duration = Duration::from_mins(1);
 
 /// What became of one wish, for an event on its ConfigMap.
 #[derive(Clone, Debug)]
@@ -50,8 +58,8 @@ struct Entry {
     answered: bool,
 }
 
-/// Follows the plugin ConfigMaps of `namespace` until the watch ends. `ready` turns true once all that were there
-/// at the start have been answered; `answer` carries the events out.
+/// Follows the plugin ConfigMaps of `namespace`, for ever: what the API server refuses is tried again. `ready` turns true
+/// once all that were there at the start have been answered; `answer` carries the events out.
 pub async fn follow(
     plugins: Arc<Plugins>,
     client: Client,
@@ -59,51 +67,81 @@ pub async fn follow(
     namespace: &str,
     ready: watch::Sender<bool>,
     mut answer: impl FnMut(Answer) + Send,
-) -> Result<()> {
-    for (name, outcome) in plugins.recall().await?.unwrap_or_default() {
-        plugins.revive(&name, &outcome).await;
-    }
+) {
+    revive_all(&plugins).await;
     let api = Api::<ConfigMap>::namespaced(client, namespace);
-    let stream = watcher(api.clone(), watcher::Config::default().labels(LABEL_PLUGIN)).default_backoff();
-    let mut stream = pin!(stream);
-    let mut wishes = Wishes { plugins, api, by_name: BTreeMap::new(), listed: BTreeSet::new() };
+    let watching = || watcher(api.clone(), watcher::Config::default().labels(LABEL_PLUGIN)).default_backoff();
+    let mut stream = pin!(watching());
+    let mut listing = true;
+    let mut wishes = Wishes {
+        plugins,
+        api: api.clone(),
+        by_name: BTreeMap::new(),
+        listed: BTreeSet::new(),
+        recalled: None,
+    };
     loop {
         let event = tokio::select! {
             biased;
             Some(done) = turns.0.recv() => {
-                match wishes.turn().await {
-                    Ok(answers) => answers.into_iter().for_each(&mut answer),
-                    // Better to lead with what this process decided itself than not to lead.
-                    Err(error) => tracing::warn!("looking at the plugins again: {error:#}"),
-                }
+                let answers = wishes.turn().await;
                 // Whoever asked may have gone on meanwhile.
-                let _ = done.send(());
+                let _ = done.send(answers.map(|answers| answers.into_iter().for_each(&mut answer)));
                 continue;
             }
-            event = stream.try_next() => event.context("watching plugin ConfigMaps")?,
+            event = stream.next() => event,
+            () = sleep(LISTING), if listing => {
+                tracing::warn!(kind = KIND, error = "the list was not answered in time", "watching");
+                stream.set(watching());
+                continue;
+            }
         };
-        let Some(event) = event else { break };
+        listing = match &event {
+            Some(Ok(Event::Init | Event::InitApply(_))) => true,
+            Some(Ok(_)) => false,
+            _ => listing,
+        };
         let answers = match event {
-            Event::Init => {
+            // It never ends, and backs off by itself.
+            None => pending().await,
+            Some(Err(error)) => {
+                tracing::warn!(kind = KIND, error = format!("{error:#}"), "watching");
+                continue;
+            }
+            Some(Ok(Event::Init)) => {
                 wishes.listed.clear();
                 continue;
             }
-            Event::InitApply(map) => {
+            Some(Ok(Event::InitApply(map))) => {
                 wishes.listed.insert(map.name_any());
                 wishes.put(map);
                 continue;
             }
-            Event::InitDone => wishes.relisted().await,
-            Event::Apply(map) => {
+            Some(Ok(Event::InitDone)) => wishes.relisted().await,
+            Some(Ok(Event::Apply(map))) => {
                 wishes.put(map);
                 wishes.settle().await
             }
-            Event::Delete(map) => wishes.remove(&map.name_any()).await,
+            Some(Ok(Event::Delete(map))) => wishes.remove(&map.name_any()).await,
         };
         answers.into_iter().for_each(&mut answer);
         ready.send_if_modified(|ready| !std::mem::replace(ready, true));
     }
-    anyhow::bail!("the watch of plugin ConfigMaps ended")
+}
+
+/// Lets what an earlier process left serve, before the ConfigMaps have been looked at: a broken one must not take it away.
+async fn revive_all(plugins: &Plugins) {
+    let mut pauses = Pauses::default();
+    let outcomes = loop {
+        match plugins.recall().await {
+            Ok(outcomes) => break outcomes.unwrap_or_default(),
+            Err(error) => tracing::warn!("recalling what served: {error:#}"),
+        }
+        sleep(pauses.next()).await;
+    };
+    for (name, outcome) in outcomes {
+        plugins.revive(&name, &outcome).await;
+    }
 }
 
 struct Wishes {
@@ -113,6 +151,8 @@ struct Wishes {
     by_name: BTreeMap<String, Entry>,
     /// Names in the list that is being received.
     listed: BTreeSet<String>,
+    /// What another leader left, as long as the wishes have not been looked at again for it.
+    recalled: Option<BTreeMap<String, Outcome>>,
 }
 
 impl Wishes {
@@ -139,13 +179,20 @@ impl Wishes {
     /// This process is about to lead. If another one led meanwhile, its decisions may differ from this one's, as jobs came
     /// and went between them: what it let serve serves, and every wish is decided on again.
     async fn turn(&mut self) -> Result<Vec<Answer>> {
-        let Some(outcomes) = self.plugins.recall().await? else { return Ok(Vec::new()) };
+        if let Some(outcomes) = self.plugins.recall().await? {
+            self.recalled = Some(outcomes);
+        }
+        if self.recalled.is_none() {
+            return Ok(Vec::new());
+        }
         let selector = ListParams::default().labels(LABEL_PLUGIN);
-        for map in self.api.list(&selector).await.context("listing plugin ConfigMaps")? {
+        let listed = timed(self.api.list(&selector)).await.context("listing plugin ConfigMaps")?;
+        for map in listed {
             if let Some(entry) = self.by_name.get_mut(&map.name_any()) {
                 *entry = Entry { map: Arc::new(map), answered: false, plugin: entry.plugin.clone() };
             }
         }
+        let outcomes = self.recalled.take().unwrap_or_default();
         let listed: BTreeSet<String> = self.by_name.values().map(|entry| entry.plugin.clone()).collect();
         for (name, outcome) in outcomes.iter().filter(|(name, _)| listed.contains(*name)) {
             self.plugins.revive(name, outcome).await;
@@ -276,3 +323,6 @@ impl Plugins {
         digest.map_or_else(|| "none".to_owned(), |digest| format!("sha256:{digest} of the image"))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,20 @@
 //! The queue's decisions, as a function of what it is told and of the time it is told.
 //!
-//! In: wake-ups, ends of passes, the time. Out: the next job, or when to ask again.
+//! In: wake-ups, ends of passes, the time. Out: the next job, or when to ask again. Who goes first among those that are
+//! due is decided in [`super::line`], how many of one namespace go at once in [`super::slots`].
 
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
+    collections::{BTreeMap, HashMap},
     time::Duration,
 };
 
 use tokio::time::Instant;
 
+use super::{
+    delay::{self, CONFLICT, FAILED, REFUSED},
+    line::{Due, Line, Rank, Ticket},
+    slots::Slots,
+};
 use crate::cluster::key::JobKey;
 
 /// Why a job is to be looked at.
@@ -17,8 +22,8 @@ use crate::cluster::key::JobKey;
 pub enum Cause {
     /// The `MPIJob` is new or changed: at once, also during backoff (the change may be the repair).
     Job,
-    /// One of its objects changed: after [`Settings::coalesce`], so that a storm of pods costs a few passes; a
-    /// backoff goes on.
+    /// One of its objects changed: after [`Settings::coalesce`], so that a storm of pods costs a few passes; after a
+    /// pass that failed not before [`FLOOR`].
     Child,
     /// Something else says so, at once: a pass that ran out of time, a plugin that came.
     Other,
@@ -53,16 +58,19 @@ pub struct Settings {
     pub coalesce_pod: Duration,
     /// Every job is looked at after this long, ±10 %: heals what a lost event hid.
     pub resync: Duration,
+    /// Passes at once. They wait for the API server most of the time; the pace, not this, bounds requests.
+    pub at_once: usize,
 }
 
 impl Default for Settings {
     /// 75 ms: below what a person sees, and some hundred pods' events; a quarter of a second for 1 000 workers, which
-    /// take some ten times that to come up. 10 minutes.
+    /// take some ten times that to come up. 10 minutes. 64 passes.
     fn default() -> Self {
         Self {
             coalesce: Duration::from_millis(75),
             coalesce_pod: Duration::from_micros(150),
             resync: Duration::from_mins(10),
+            at_once: 64,
         }
     }
 }
@@ -77,12 +85,9 @@ impl Settings {
 /// A start gate opens so much later at most.
 const LONGEST_COALESCE: Duration = Duration::from_secs(1);
 
-/// Smallest and largest delay after one and many failures.
-const FAILED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
-/// Likewise after conflicts: the watch needs some milliseconds to bring what was missing.
-const CONFLICT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
-/// Likewise after refusals.
-const REFUSED: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(10));
+/// What changed is looked at this soon also where the last pass failed: an end of the job that nobody looks at is not
+/// told, whatever it is that cannot be written.
+pub const FLOOR: Duration = Duration::from_secs(1);
 
 /// What to do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +98,8 @@ pub enum Next {
         job: JobKey,
         /// How long it was due.
         waited: Duration,
+        /// It is new or its user has changed it: what failed before may succeed now.
+        changed: bool,
     },
     /// Nothing before this time, unless something happens.
     At(Instant),
@@ -100,43 +107,34 @@ pub enum Next {
     Idle,
 }
 
-/// Order among jobs that are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// New or changed.
-    Job,
-    /// Its objects changed.
-    Child,
-    /// Retry or resync.
-    Later,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    at: Instant,
-    rank: Rank,
-}
-
 #[derive(Debug, Default)]
 struct Entry {
     due: Option<Due>,
-    running: bool,
+    place: Option<Place>,
+    /// Since when a pass looks at it.
+    running: Option<Instant>,
     /// Wake-ups by objects wait until then.
-    backoff: Option<Instant>,
+    floor: Option<Instant>,
     failures: u32,
-    /// Heap items of older tickets are void.
-    ticket: u64,
+}
+
+/// Where a job stands that is to be looked at.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// By time, and then by number: not due yet.
+    Waiting(Instant, u64),
+    /// Due.
+    Line(Ticket),
 }
 
 /// See the module.
 pub struct Core {
     settings: Settings,
     entries: HashMap<JobKey, Entry>,
-    /// By time: not due yet.
-    waiting: BinaryHeap<Reverse<(Instant, u64, JobKey)>>,
-    /// By rank, then time: due.
-    ready: BinaryHeap<Reverse<(Rank, Instant, u64, JobKey)>>,
-    tickets: u64,
+    waiting: BTreeMap<(Instant, u64), JobKey>,
+    line: Line,
+    slots: Slots,
+    numbers: u64,
 }
 
 impl Core {
@@ -145,21 +143,27 @@ impl Core {
         Self {
             settings,
             entries: HashMap::new(),
-            waiting: BinaryHeap::new(),
-            ready: BinaryHeap::new(),
-            tickets: 0,
+            waiting: BTreeMap::new(),
+            line: Line::default(),
+            slots: Slots::new(settings.at_once),
+            numbers: 0,
         }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.settings);
     }
 
     /// Look at this job, which has so many pods.
     pub fn wake(&mut self, job: &JobKey, cause: Cause, pods: usize, now: Instant) {
-        let backoff = self.entries.get(job).and_then(|entry| entry.backoff);
+        let floor = self.entries.get(job).and_then(|entry| entry.floor);
         let due = match cause {
             Cause::Job => Due { at: now, rank: Rank::Job },
             Cause::Other => Due { at: now, rank: Rank::Child },
             Cause::Child => {
                 let at = now + self.settings.gathers(pods);
-                Due { at: backoff.map_or(at, |end| end.max(at)), rank: Rank::Child }
+                Due { at: floor.map_or(at, |floor| floor.max(at)), rank: Rank::Child }
             }
         };
         self.set_due(job, due);
@@ -168,47 +172,46 @@ impl Core {
     /// The next job, or when to ask again.
     pub fn next(&mut self, now: Instant) -> Next {
         self.promote(now);
-        while let Some(Reverse((_, at, ticket, job))) = self.ready.pop() {
-            let Some(entry) = self.entries.get_mut(&job) else { continue };
-            // A job that is running has no ticket until it has ended.
-            if entry.ticket != ticket {
-                continue;
-            }
-            entry.running = true;
-            entry.due = None;
-            entry.backoff = None;
-            return Next::Job { job, waited: now.saturating_duration_since(at) };
+        let slots = &self.slots;
+        if let Some((job, due)) = self.line.pop(now, |namespace| slots.has_room(namespace, now)) {
+            self.slots.begin(&job.namespace, now);
+            let entry = self.entries.entry(job.clone()).or_default();
+            *entry = Entry { running: Some(now), failures: entry.failures, ..Entry::default() };
+            let waited = now.saturating_duration_since(due.at);
+            return Next::Job { job, waited, changed: due.rank == Rank::Job };
         }
-        self.waiting.peek().map_or(Next::Idle, |Reverse((at, ..))| Next::At(*at))
+        self.waiting.first_key_value().map_or(Next::Idle, |((at, _), _)| Next::At(*at))
     }
 
     /// A pass is over. `noise` is a random number for the jitter.
     pub fn ended(&mut self, job: &JobKey, how: Ended, now: Instant, noise: u32) {
         let Some(entry) = self.entries.get_mut(job) else { return };
-        entry.running = false;
-        let woken = entry.due.is_some();
-        if how == Ended::Gone && !woken {
+        if let Some(since) = entry.running.take() {
+            self.slots.end(&job.namespace, since);
+        }
+        let due = entry.due.take();
+        if how == Ended::Gone && due.is_none() {
             self.entries.remove(job);
             return;
         }
-        let delay = delay(how, entry.failures, self.settings.resync, noise);
+        let (delay, rank) = self.settings.again(how, entry.failures, noise);
         let failed = matches!(how, Ended::Conflict | Ended::Failed | Ended::Refused);
         entry.failures = if failed { entry.failures.saturating_add(1) } else { 0 };
-        entry.backoff = failed.then(|| now + delay);
-        let due = entry.due.take();
+        let floor = now + delay.min(FLOOR);
+        entry.floor = failed.then_some(floor);
         match due {
-            // A change of the job itself breaks the backoff; one of its objects waits for its end.
+            // A change of the job itself may be the repair.
             Some(due) if failed && due.rank != Rank::Job => {
-                self.set_due(job, Due { at: due.at.max(now + delay), ..due });
+                self.set_due(job, Due { at: due.at.max(floor), ..due });
             }
             Some(due) => self.set_due(job, due),
-            None => self.set_due(job, Due { at: now + delay, rank: Rank::Later }),
+            None => self.set_due(job, Due { at: now + delay, rank }),
         }
     }
 
     /// Jobs that are due or running.
     pub fn depth(&self, now: Instant) -> usize {
-        let counts = |entry: &&Entry| entry.running || entry.due.is_some_and(|due| due.at <= now);
+        let counts = |entry: &&Entry| entry.running.is_some() || entry.due.is_some_and(|due| due.at <= now);
         self.entries.values().filter(counts).count()
     }
 
@@ -221,40 +224,43 @@ impl Core {
             None => due,
         };
         entry.due = Some(merged);
-        if !entry.running {
-            self.tickets += 1;
-            entry.ticket = self.tickets;
-            self.waiting.push(Reverse((merged.at, entry.ticket, job.clone())));
+        if entry.running.is_some() {
+            return;
         }
+        match entry.place {
+            Some(Place::Waiting(at, number)) => drop(self.waiting.remove(&(at, number))),
+            Some(Place::Line(ticket)) => self.line.remove(job, ticket),
+            None => {}
+        }
+        self.numbers += 1;
+        entry.place = Some(Place::Waiting(merged.at, self.numbers));
+        self.waiting.insert((merged.at, self.numbers), job.clone());
     }
 
     /// Moves what has become due.
     fn promote(&mut self, now: Instant) {
-        while self.waiting.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            let Some(Reverse((at, ticket, job))) = self.waiting.pop() else { break };
-            let Some(entry) = self.entries.get(&job) else { continue };
-            if let (Some(due), true) = (entry.due, entry.ticket == ticket) {
-                self.ready.push(Reverse((due.rank, at, ticket, job)));
-            }
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
+            let ((_, number), job) = first.remove_entry();
+            let Some(entry) = self.entries.get_mut(&job) else { continue };
+            let Some(due) = entry.due else { continue };
+            entry.place = Some(Place::Line(self.line.push(job, due, number)));
         }
     }
 }
 
-fn delay(how: Ended, failures: u32, resync: Duration, noise: u32) -> Duration {
-    let fraction = f64::from(noise) / f64::from(u32::MAX);
-    let growing = |(least, most): (Duration, Duration)| {
-        let full = least.saturating_mul(1 << failures.min(16)).min(most);
-        full.mul_f64(0.75 + fraction / 4.0)
-    };
-    match how {
-        Ended::Well { wake } => {
-            let resync = resync.mul_f64(0.9 + fraction / 5.0);
-            wake.map_or(resync, |wake| wake.min(resync))
+impl Settings {
+    /// When to look again after a pass that ended so, and how that stands in line.
+    fn again(&self, how: Ended, failures: u32, noise: u32) -> (Duration, Rank) {
+        match how {
+            Ended::Well { wake } => {
+                let resync = delay::about(self.resync, noise);
+                wake.filter(|wake| *wake < resync).map_or((resync, Rank::Resync), |wake| (wake, Rank::Time))
+            }
+            Ended::Conflict => (delay::growing(CONFLICT, failures, noise), Rank::Time),
+            Ended::Failed => (delay::growing(FAILED, failures, noise), Rank::Time),
+            Ended::Refused => (delay::growing(REFUSED, failures, noise), Rank::Time),
+            Ended::Gone => (Duration::ZERO, Rank::Time),
         }
-        Ended::Conflict => growing(CONFLICT),
-        Ended::Failed => growing(FAILED),
-        Ended::Refused => growing(REFUSED),
-        Ended::Gone => Duration::ZERO,
     }
 }
 

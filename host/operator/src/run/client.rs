@@ -1,10 +1,8 @@
 //! The way to the API server.
 
 use anyhow::Context;
-use http::Method;
 use kube::{
     Client, Config,
-    client::Body,
     config::{KubeConfigOptions, Kubeconfig},
 };
 
@@ -37,19 +35,4 @@ pub async fn new(flags: &Flags) -> anyhow::Result<Client> {
         http::HeaderValue::from_static(concat!("coxswain/", env!("CARGO_PKG_VERSION"), " mpi-operator")),
     ));
     Client::try_from(config).context("setting up the client")
-}
-
-/// Ends early, in clear words, where the cluster does not know `MPIJobs`; the MPI Operator exits likewise.
-pub async fn find_crd(client: &Client, namespace: Option<&str>) -> anyhow::Result<()> {
-    let namespaces = namespace.map(|namespace| format!("namespaces/{namespace}/")).unwrap_or_default();
-    let request = http::Request::builder()
-        .method(Method::GET)
-        .uri(format!("/apis/kubeflow.org/v2beta1/{namespaces}mpijobs?limit=1"))
-        .body(Body::empty())
-        .context("asking for MPIJobs")?;
-    let response = client.send(request).await.context("asking the API server for MPIJobs")?;
-    if response.status() == http::StatusCode::NOT_FOUND {
-        anyhow::bail!("the cluster has no MPIJobs (kubeflow.org/v2beta1): apply the CRD of crds/ first");
-    }
-    Ok(())
 }

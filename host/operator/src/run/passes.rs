@@ -22,60 +22,52 @@ use crate::{
     progress::Progress,
     queue::{Ended, Queue},
     reconcile::{self, Context},
+    retries::Retries,
 };
 
-/// Passes at once where `--threadiness` is unset. They wait for the API server most of the time; the pace, not
-/// this, bounds requests.
-const PASSES: usize = 64;
-
-/// Jobs thought about at once: as many as keep the cores busy.
-const THOUGHTS: usize = 8;
-
-/// How long passes may go on after the process was told to end.
-const GRACE: Duration = Duration::from_secs(10);
+/// Jobs rendered at once: as many as keep the cores busy.
+const RENDERING: usize = 8;
 
 /// See the module.
 pub struct Passes {
     live: Live,
     context: Context<Live>,
     queue: Arc<Queue>,
-    at_once: usize,
     rate: Option<Rate>,
 }
 
 impl Passes {
     /// As the flags say.
     pub fn new(live: Live, plugins: Arc<Plugins>, queue: Arc<Queue>, flags: &Flags) -> Self {
-        let at_once = flags.threadiness.unwrap_or(PASSES);
         let context = Context {
             cluster: live.clone(),
             plugins,
-            thoughts: Semaphore::new(THOUGHTS),
+            rendering: Semaphore::new(RENDERING),
             progress: Progress::default(),
+            retries: Retries::default(),
             gang: flags.gang(),
             cluster_domain: flags.domain().map(Into::into),
+            lost_worker: flags.lost_worker(),
         };
-        Self { live, context, queue, at_once, rate: flags.pass_rate() }
+        Self { live, context, queue, rate: flags.pass_rate() }
     }
 
-    /// Runs passes until it is told to stop, then waits for those under way.
-    pub async fn run(self, mut stop: watch::Receiver<bool>) {
-        let permits = Arc::new(Semaphore::new(self.at_once));
+    /// Runs passes until `grace` says how long those under way may go on; after that they are cut off.
+    pub async fn run(self, mut grace: watch::Receiver<Option<Duration>>) {
         let mut bucket = self.rate.map(|rate| Bucket::full(rate, Instant::now()));
         let this = Arc::new(self);
         let mut running = JoinSet::new();
         loop {
             let turn = async {
-                let permit = Arc::clone(&permits).acquire_owned().await;
                 while let Some(until) = bucket.as_mut().and_then(|bucket| bucket.empty_until(Instant::now()))
                 {
                     tokio::time::sleep_until(until).await;
                 }
-                (permit, this.queue.next().await)
+                this.queue.next().await
             };
-            let (permit, job) = tokio::select! {
+            let (job, changed) = tokio::select! {
                 biased;
-                _ = stop.wait_for(|stop| *stop) => break,
+                Ok(_) = grace.wait_for(Option::is_some) => break,
                 // What has ended is let go of at once: after a start that is a pass over every job.
                 Some(_) = running.join_next() => continue,
                 turn = turn => turn,
@@ -85,14 +77,19 @@ impl Passes {
             }
             let this = Arc::clone(&this);
             running.spawn(async move {
+                if changed {
+                    this.context.retries.forget(&job);
+                }
                 let ended = this.pass(&job).await;
                 this.queue.ended(&job, ended);
-                drop(permit);
             });
         }
-        if tokio::time::timeout(GRACE, running.join_all()).await.is_err() {
-            tracing::warn!("passes did not finish in time");
+        let grace = (*grace.borrow()).unwrap_or_default();
+        let finish = async { while running.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, finish).await.is_err() {
+            tracing::warn!(passes = running.len(), "cut off: not finished in time");
         }
+        running.shutdown().await;
     }
 
     /// One pass, with its panics caught: a bug costs one job's pass, not the operator.
@@ -102,6 +99,7 @@ impl Passes {
             self.live.metrics.job_gone(job);
             self.live.claimed.forget(job);
             self.context.progress.forget(job);
+            self.context.retries.forget(job);
             return Ended::Gone;
         };
         let span = tracing::info_span!(
@@ -110,8 +108,9 @@ impl Passes {
             name = &*job.name,
             uid = seen.metadata.uid
         );
-        let pass =
-            AssertUnwindSafe(reconcile::pass(&self.context, job)).catch_unwind().instrument(span.clone());
+        let pass = AssertUnwindSafe(reconcile::pass(&self.context, job, &seen))
+            .catch_unwind()
+            .instrument(span.clone());
         let (outcome, ended) = match pass.await {
             Ok(Ok(ended)) => ("ok", ended),
             Ok(Err(failed)) => {
@@ -128,3 +127,6 @@ impl Passes {
         ended
     }
 }
+
+#[cfg(test)]
+mod tests;

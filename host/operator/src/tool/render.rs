@@ -44,11 +44,14 @@ enum Format {
     Json,
 }
 
-/// Renders and prints. What the plugins remark goes to standard error.
+/// Renders and prints. What the plugins remark goes to standard error, and what of the job's annotations has no effect.
 pub async fn run(arguments: Arguments) -> Result<()> {
     let rendering = rendering(&arguments).await?;
     for note in &rendering.granted.notes {
         eprintln!("{}: {}: {}", if note.warning { "warning" } else { "note" }, note.by, note.text);
+    }
+    for text in &rendering.ignored {
+        eprintln!("warning: {text}");
     }
     if arguments.explain {
         let mut out = anstream::stdout().lock();

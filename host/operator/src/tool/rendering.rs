@@ -53,6 +53,8 @@ pub struct Rendering {
     plan: Plan,
     /// What the policy let through.
     pub granted: Granted,
+    /// Annotations of the job that have no effect.
+    pub ignored: Vec<String>,
     desired: Desired,
 }
 
@@ -135,8 +137,9 @@ impl Rendering {
             Err(NoPlan::Unavailable(error)) => return Err(error),
         };
         Ok(plugins.grant(&job, &plan, &chain).map(|granted| {
+            let ignored = plugins.ignored(&job, &pin);
             let desired = desired::objects(&job, &granted, &pin, &Gang::Off, &BTreeMap::new());
-            Self { job, pin, plan, granted, desired }
+            Self { job, pin, plan, granted, ignored, desired }
         }))
     }
 

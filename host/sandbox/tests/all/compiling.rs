@@ -1,7 +1,9 @@
 //! Compiling in a process of its own: how it may end, in words. The real one is held in the operator's tests, which
 //! have a program.
 
-use coxswain_sandbox::{Child, Compiler, Refused, Sandbox};
+use std::{env, hint, io, process};
+
+use coxswain_sandbox::{Child, Compiler, Refused, Sandbox, compile};
 use pretty_assertions::assert_eq;
 
 use crate::given::{BOUND, bytes};
@@ -32,11 +34,43 @@ fn one_that_does_not_read_to_the_end_is_no_broken_pipe() {
 }
 
 #[test]
-fn a_killed_compiler_says_nothing_of_the_component_and_one_without_time_does() {
+fn a_killed_compiler_says_nothing_of_the_component() {
     let killed = refused("kill -KILL $$");
     assert!(matches!(killed, Refused::CompilerLost(_)), "{killed:?}");
     assert!(killed.to_string().contains("the compiler was killed, as where a pod"), "{killed}");
-    assert_eq!(refused("kill -XCPU $$"), not_compiled("the compiler used up its 60 seconds"));
+}
+
+/// Computes until it is stopped.
+struct Endless;
+
+impl io::Read for Endless {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        loop {
+            hint::black_box(());
+        }
+    }
+}
+
+/// The child of the test below, in this program: only when it is asked for by name.
+#[test]
+#[ignore = "computes without an end"]
+fn child_that_computes_without_an_end() {
+    compile(&mut Endless, &mut io::sink()).unwrap();
+    process::exit(0);
+}
+
+/// The kernel itself ends it. A lower limit from outside saves the minute that a child really has.
+#[test]
+fn what_the_compiler_computes_on_without_an_end_does_not_compile() {
+    let words =
+        ["-c", r#"ulimit -t 2 && exec "$0" --exact --ignored compiling::child_that_computes_without_an_end"#];
+    let this = env::current_exe().unwrap().into_os_string().into_string().unwrap();
+    let words = words.map(str::to_owned).into_iter().chain([this]).collect();
+    let sandbox = Sandbox::with(Compiler::Child(Child { program: "/bin/sh".into(), words }), None).unwrap();
+
+    let refused = sandbox.load("openmpi", &bytes("openmpi"), BOUND).expect_err("was loaded");
+
+    assert_eq!(refused, not_compiled("the compiler used up its 60 seconds"));
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn render(name: &str, job: &JobView, settings: &[(&str, &str)]) -> Plan {
 
 #[test]
 fn plans_of_the_examples_are_golden() {
+    let mut cases = golden::Cases::default();
     for (name, flavor) in BOTH {
         let mut both = launcher_as_worker(job(flavor, 2, 4));
         both.groups[1].hosts[1].slots = 1;
@@ -31,12 +32,11 @@ fn plans_of_the_examples_are_golden() {
         both.renders_command = true;
         both.groups[0].container.args = vec!["/app/pi".into(), "10".into()];
 
-        golden::check(&format!("{name}/2-workers"), &golden::plan(&render(name, &job(flavor, 2, 2), &[])));
-        golden::check(
-            &format!("{name}/everything"),
-            &golden::plan(&render(name, &both, &[("ssh-args", "-q")])),
-        );
+        cases.check(&format!("{name}/2-workers"), &golden::plan(&render(name, &job(flavor, 2, 2), &[])));
+        cases
+            .check(&format!("{name}/everything"), &golden::plan(&render(name, &both, &[("ssh-args", "-q")])));
     }
+    cases.end();
 }
 
 #[test]

@@ -19,15 +19,18 @@ fn render(name: &str, job: &JobView, settings: &[(&str, &str)]) -> Plan {
 
 #[test]
 fn plans_of_small_jobs_are_golden() {
+    let mut cases = golden::Cases::default();
     for (name, flavor) in BOTH {
-        golden::check(&format!("{name}/2-workers"), &golden::plan(&render(name, &job(flavor, 2, 2), &[])));
+        cases.check(&format!("{name}/2-workers"), &golden::plan(&render(name, &job(flavor, 2, 2), &[])));
         let job = launcher_as_worker(job(flavor, 1, 2));
-        golden::check(&format!("{name}/launcher-as-worker"), &golden::plan(&render(name, &job, &[])));
+        cases.check(&format!("{name}/launcher-as-worker"), &golden::plan(&render(name, &job, &[])));
     }
+    cases.end();
 }
 
 #[test]
 fn a_rendered_command_starts_all_ranks() {
+    let mut cases = golden::Cases::default();
     for (name, flavor) in BOTH {
         let mut job = job(flavor, 2, 4);
         job.groups[1].hosts[1].slots = 1;
@@ -36,8 +39,9 @@ fn a_rendered_command_starts_all_ranks() {
 
         let plan = render(name, &job, &[("mpiexec-args", "-l"), ("interface", "net1")]);
 
-        golden::check(&format!("{name}/rendered-command"), &golden::plan(&plan));
+        cases.check(&format!("{name}/rendered-command"), &golden::plan(&plan));
     }
+    cases.end();
 }
 
 #[test]

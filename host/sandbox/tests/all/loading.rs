@@ -4,7 +4,10 @@ use coxswain_model::pin::Digest;
 use coxswain_sandbox::{Break, Plugin, Refused};
 use pretty_assertions::assert_eq;
 
-use crate::given::{BOUND, bytes, job, plugin, sandbox};
+use crate::{
+    given::{BOUND, bytes, job, merged, plugin, sandbox},
+    observing::observed,
+};
 
 fn load(name: &str, bytes: &[u8]) -> Result<Plugin, Refused> {
     sandbox().load(name, bytes, BOUND)
@@ -209,8 +212,17 @@ fn contradictions_in_a_description_are_all_named() {
 
 #[test]
 fn the_same_bytes_have_the_same_identity_and_cost() {
-    let (one, two) = (load("openmpi", &bytes("openmpi")).unwrap(), plugin("openmpi"));
+    let ((one, of_one), (two, of_two)) = (observed("openmpi"), observed("openmpi"));
+    let mut job = job("OpenMPI", 100, 8);
+    job.settings = merged(&one, &[]);
+
+    let plans = [&one, &two].map(|plugin| plugin.render(&job).unwrap());
 
     assert_eq!(one.digest(), two.digest());
     assert_eq!(one.descriptor(), two.descriptor());
+    assert_eq!(plans[0], plans[1]);
+    let (of_one, of_two) = (of_one.lock().unwrap(), of_two.lock().unwrap());
+    assert_eq!(*of_one, *of_two);
+    let (_, fuel, ..) = of_one.last().unwrap();
+    assert!(*fuel > 10_000, "rendering cost {fuel} instructions: is it counted?");
 }

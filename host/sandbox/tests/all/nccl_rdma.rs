@@ -8,13 +8,14 @@ use coxswain_model::{
     policy::{self, ClusterPolicy, Granted},
     view::{ClaimView, JobView},
 };
-use coxswain_sandbox::{Chain, ChainFault, Link};
+use coxswain_sandbox::{Chain, ChainFault, Function, Link};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::{
     given::{self, merged, plugin},
     golden,
+    observing::observed,
 };
 
 /// What the tests change of a job.
@@ -151,6 +152,7 @@ fn profiles() -> Vec<String> {
 
 #[test]
 fn every_profile_is_golden_and_passes_the_policy_or_says_what_is_missing() {
+    let mut cases = golden::Cases::default();
     let mut refused = BTreeSet::new();
     for profile in profiles().into_iter().filter(|name| name != "auto" && name != "none") {
         let given = Given::default();
@@ -162,9 +164,10 @@ fn every_profile_is_golden_and_passes_the_policy_or_says_what_is_missing() {
                 format!("{fault}\n")
             }
         };
-        golden::check(&format!("nccl-rdma/{profile}"), &text);
+        cases.check(&format!("nccl-rdma/{profile}"), &text);
     }
     assert_eq!(refused, ["coreweave-spectrum-x", "gke-tcpx", "gke-tcpxo"].map(str::to_owned).into());
+    cases.end();
 }
 
 #[test]
@@ -405,11 +408,13 @@ fn a_rendered_command_gets_the_variables_by_x() {
 
 #[test]
 fn launchers_that_hand_on_everything_get_variables_alone() {
+    let mut cases = golden::Cases::default();
     for flavor in ["Intel", "MPICH"] {
         let plan = tuned(&Given { flavor, ..Given::default() }, &[("profile", "infiniband")]);
 
-        golden::check(&format!("nccl-rdma/infiniband-{}", flavor.to_lowercase()), &golden::plan(&plan));
+        cases.check(&format!("nccl-rdma/infiniband-{}", flavor.to_lowercase()), &golden::plan(&plan));
     }
+    cases.end();
 }
 
 #[test]
@@ -436,7 +441,16 @@ fn ten_thousand_hosts_cost_the_tuner_little_of_its_budget() {
     let mut view = given::job("OpenMPI", 10_000, 8);
     view.groups[1].container.devices = vec![("rdma/ib".into(), 1)];
 
-    let plan = chain("OpenMPI", &[]).render(&view).unwrap();
+    let (tuner, seen) = observed("nccl-rdma");
+    let mut chain = chain("OpenMPI", &[]);
+    chain.tuners[0].plugin = tuner;
+
+    let plan = chain.render(&view).unwrap();
 
     assert_eq!(line(&plan, "nccl.conf", "NCCL_IB_HCA"), Some("ibp"));
+    let seen = seen.lock().unwrap();
+    let (function, fuel, ..) = seen.last().unwrap();
+    assert_eq!(*function, Function::Tune);
+    // 50 million, and 20,000 for each host.
+    assert!((10_000..250_000_000 / 20).contains(fuel), "{fuel} instructions");
 }

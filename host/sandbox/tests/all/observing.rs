@@ -8,9 +8,10 @@ use pretty_assertions::assert_eq;
 use crate::given::{BOUND, bytes, job, merged};
 
 /// Function, fuel, bytes, reason of each call.
-type Seen = Arc<Mutex<Vec<(Function, u64, usize, Option<&'static str>)>>>;
+pub type Seen = Arc<Mutex<Vec<(Function, u64, usize, Option<&'static str>)>>>;
 
-fn observed(name: &str) -> (coxswain_sandbox::Plugin, Seen) {
+/// A plugin, and what its calls cost.
+pub fn observed(name: &str) -> (coxswain_sandbox::Plugin, Seen) {
     let seen = Seen::default();
     let into = Arc::clone(&seen);
     let observer: Observer = Arc::new(move |call: &Call<'_>| {

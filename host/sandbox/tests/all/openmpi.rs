@@ -22,12 +22,14 @@ fn file<'a>(plan: &'a Plan, name: &str) -> &'a str {
 
 #[test]
 fn plans_of_small_jobs_are_golden() {
+    let mut cases = golden::Cases::default();
     for workers in [1, 2, 3] {
-        golden::check(
+        cases.check(
             &format!("openmpi/{workers}-workers"),
             &golden::plan(&render(&job("OpenMPI", workers, 2), &[])),
         );
     }
+    cases.end();
 }
 
 #[test]
@@ -119,6 +121,18 @@ fn discover_hosts_follows_running_members_in_numeric_order() {
     let slots = chain("openmpi", &[("discover-hosts-slots", "true")]).follow(&job, &members).unwrap();
 
     golden::check("openmpi/follow", &(golden::files(&live) + &golden::files(&slots)));
+}
+
+#[test]
+fn the_script_that_checks_the_exit_is_left_out_where_a_setting_says_so() {
+    let names = |plan: &Plan| plan.files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+    let checked = render(&job("OpenMPI", 1, 1), &[]);
+    let unchecked = render(&job("OpenMPI", 1, 1), &[("check-exit", "false")]);
+
+    assert_eq!(names(&checked), ["hostfile", "discover_hosts.sh", "prterun", "prterun-ssh"]);
+    assert!(golden::plan(&checked).contains("fallback OMPI_PRTERUN=/etc/mpi/prterun\n"));
+    assert_eq!(names(&unchecked), ["hostfile", "discover_hosts.sh"]);
+    assert!(!golden::plan(&unchecked).contains("OMPI_PRTERUN"));
 }
 
 #[test]

@@ -97,3 +97,22 @@ func TestOnlyAFolderWithSomethingElseInItIsForeign(t *testing.T) {
 		t.Error("somebody else's is taken")
 	}
 }
+
+func TestOrdersAreWellFormedOrRefused(t *testing.T) {
+	for words, want := range map[string]string{
+		"kubelet end a b":               "",
+		"kubelet end a":                 "POST 127.0.0.1:10270/end?namespace=a",
+		"kubelet state":                 "GET 127.0.0.1:10270/state",
+		"component stop kube-apiserver": "POST 127.0.0.1:10271/stop?component=kube-apiserver",
+		"component kill kube-apiserver": "",
+		"component stop":                "",
+		"fault":                         "",
+		"fault none":                    "POST 127.0.0.1:10272/fault",
+		"fault delay=2s cut=20s":        "POST 127.0.0.1:10272/fault?delay=2s&cut=20s",
+	} {
+		method, address, err := order(strings.Fields(words))
+		if (err == nil) != (want != "") || err == nil && method+" "+address != want {
+			t.Errorf("%s: %s %s, %v", words, method, address, err)
+		}
+	}
+}

@@ -21,7 +21,7 @@ func runLoad(which selection, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if record.Bed.Mode != plan.Node {
+	if !record.Bed.Mode.RunsPods() {
 		return fmt.Errorf("load: the bed %s has no node: start it with `bed up`", record.Bed.Name)
 	}
 	// Opened out here, and handed over as standard input: a path may mean something else inside.

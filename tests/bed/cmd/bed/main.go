@@ -17,9 +17,16 @@ usage: bed [--name NAME] [--dir FOLDER] COMMAND
   up [--audit]                  start a cluster with one node that runs pods; returns when it is ready
   up control-plane [--audit]    start the API server and its controllers only
   up fake-nodes [--audit]       the same with nodes that are objects only: pods are Running and Ready, and run nothing
+  up mixed [--audit]            a node that runs pods, and fake nodes for pods of the scheduler fake-nodes; pods reach
+                                the API server by a proxy that takes orders, see fault
   kubelet state [NAMESPACE]     how many pods the fake nodes have; the following are for them too
   kubelet hold | release        no pod starts, until released
   kubelet end NAMESPACE         the launchers of MPI jobs there end with success
+  component stop | start NAME   end a component such as kube-apiserver; start it again and wait until it is ready
+  component freeze | thaw NAME  it stops working and keeps its connections; it goes on
+  fault [delay=2s] [refuse=0.5] [cut=20s]
+                                every answer to pods is late, a part of them 429, watches end after so long
+  fault none | state            answers pass; what the proxy has done so far
   status                        what runs, since when; exit code 1 unless everything does
   exec COMMAND [ARGUMENT...]    run a command inside, with KUBECONFIG set and kubectl on the path
   kubectl ARGUMENT...           the same as: exec kubectl ARGUMENT...
@@ -41,8 +48,10 @@ type exitError int
 func (code exitError) Error() string { return fmt.Sprintf("exit code %d", int(code)) }
 
 var commands = map[string]func(which selection, arguments []string) error{
+	"component":  runComponent,
 	"down":       runDown,
 	"exec":       runExec,
+	"fault":      runFault,
 	"image":      runImage,
 	"kubectl":    runKubectl,
 	"kubelet":    runKubelet,
@@ -55,6 +64,7 @@ var commands = map[string]func(which selection, arguments []string) error{
 	orderCommand: runOrder,
 
 	plan.FakeKubeletCommand: runFakeKubelet,
+	plan.FaultProxyCommand:  runFaultProxy,
 }
 
 func main() {

@@ -30,7 +30,7 @@ func preflight(bed *plan.Bed) error {
 		return errors.New("up: needs root, to make namespaces")
 	}
 	programs := []string{"node"}
-	if bed.Mode == plan.Node {
+	if bed.Mode.RunsPods() {
 		programs = append(programs, "containerd-shim-runc-v2", "pause")
 	}
 	for _, program := range programs {
@@ -38,7 +38,7 @@ func preflight(bed *plan.Bed) error {
 			return fmt.Errorf("up: no program %s: build the bed first (tests/bed/build.sh)", bed.Program(program))
 		}
 	}
-	if bed.Mode != plan.Node {
+	if !bed.Mode.RunsPods() {
 		return nil
 	}
 	var missing, packages []string

@@ -64,7 +64,7 @@ func printStatus(record state.Record, progress state.Progress) {
 	}
 	answers := ask(record)
 	fmt.Printf("  API server  %s\n", answers.Server)
-	if bed.Mode == plan.Node {
+	if bed.Mode.RunsPods() {
 		fmt.Printf("  node        %s %s\n", plan.NodeName, answers.Node)
 	}
 	steps := slices.Clone(progress.Steps)

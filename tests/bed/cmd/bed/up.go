@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,10 +28,10 @@ func runUp(which selection, arguments []string) error {
 	}
 	bed.Audit, bed.Mode = audit, plan.Node
 	switch {
-	case len(rest) == 1 && (rest[0] == string(plan.ControlPlane) || rest[0] == string(plan.FakeNodes)):
+	case len(rest) == 1 && slices.Contains([]plan.Mode{plan.ControlPlane, plan.FakeNodes, plan.Mixed}, plan.Mode(rest[0])):
 		bed.Mode = plan.Mode(rest[0])
 	case len(rest) > 0:
-		return fmt.Errorf("up: %q: nothing, %q or %q", rest, plan.ControlPlane, plan.FakeNodes)
+		return fmt.Errorf("up: %q: nothing, %q, %q or %q", rest, plan.ControlPlane, plan.FakeNodes, plan.Mixed)
 	}
 	if err := preflight(&bed); err != nil {
 		return err
@@ -104,7 +105,7 @@ func start(bed plan.Bed) error {
 	if err := writeFiles(bed, record.Started); err != nil {
 		return fmt.Errorf("writing the bed's files: %w", err)
 	}
-	if bed.Mode == plan.Node {
+	if bed.Mode.RunsPods() {
 		if err := prepareNode(bed); err != nil {
 			return err
 		}

@@ -327,7 +327,11 @@ async fn volcano_finds_the_group_that_the_job_asks_for_and_its_pods_in_it() -> R
     assert_eq!(group(&space, kind, "pi").await?["spec"]["queue"], "urgent");
 
     space
-        .patch(Kind::MpiJob, "pi", json!({"spec": {"runPolicy": {"suspend": true, "cleanPodPolicy": "All"}}}))
+        .patch(
+            Kind::MpiJob,
+            "pi",
+            json!({"spec": {"runPolicy": {"suspend": true, "cleanPodPolicy": "None"}}}),
+        )
         .await?;
     let words = ["-n", space.name(), "wait", "--for=delete", "--timeout=30s", kind, "pi"];
     run("kubectl", &words).await?;

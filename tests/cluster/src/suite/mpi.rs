@@ -1,14 +1,12 @@
 //! Every implementation of MPI over real ssh: plain `command: [mpirun]`, no entry point that waits for anything.
 //!
-//! In five runs each, no launcher may start twice and every rank must be on its worker.
+//! In five runs each (two in the short form), no launcher may start twice and every rank must be on its worker.
 
 use std::collections::BTreeSet;
 
-use crate::{Job, Space};
+use crate::{Job, Space, is_long};
 use anyhow::{Result, ensure};
 use serde_json::json;
-
-const RUNS: u32 = 5;
 
 /// An image's tag and the name in `spec.mpiImplementation`.
 #[derive(Clone, Copy)]
@@ -25,7 +23,7 @@ const MPICH: Mpi = Mpi { tag: "mpich", name: "MPICH" };
 /// Under new names, so that each asks DNS for names that nobody has asked for before.
 async fn runs(mpi: Mpi) -> Result<()> {
     let space = Space::new(mpi.tag).await?;
-    for turn in 0..RUNS {
+    for turn in 0..if is_long() { 5 } else { 2 } {
         let name = format!("pi-{turn}");
         space.create(&Job::pi(&name).with_mpi(mpi.tag, mpi.name)).await?;
         space.succeeds(&name).await?;

@@ -165,6 +165,7 @@ fn running(role: Role, index: u32, owner: &str) -> PodSeen {
         ready: false,
         deleting: false,
         gate: None,
+        attempt: None,
         failure: None,
     }
 }

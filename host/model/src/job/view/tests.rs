@@ -57,6 +57,7 @@ fn pod(role: Role, index: u32, controller: &str) -> PodSeen {
         ready: false,
         deleting: false,
         gate: None,
+        attempt: None,
         failure: None,
     }
 }

@@ -15,28 +15,40 @@ use super::{Applier, Result1, Wrote, write::failure};
 use crate::cluster::{
     fold::{self, AnyObject},
     pace::Flow,
-    rest::{Call, MERGE_PATCH, Refused, kind_label},
+    rest::{Call, MERGE_PATCH, Refused, Stop, kind_label},
 };
 
 impl Applier<'_> {
     /// The answer to a POST that met an object of that name.
-    pub(super) async fn adopt(&self, object: ObjectName, refused: Refused) -> Result1 {
+    pub(super) async fn adopt(
+        &self,
+        object: ObjectName,
+        refused: Refused,
+        annotations: Option<&Value>,
+    ) -> Result1 {
         if refused.reason != "AlreadyExists" {
-            return Err(failure(object, &refused));
+            return Err(failure(object, &refused).into());
         }
         let call = Call::new(kind_label(object.kind), Method::GET, self.path(&object));
         let body = self.write(&object, call).await?;
         let meta = AnyObject::read(&body).metadata;
-        if is_owned_by(&meta, &self.job.uid) {
-            self.label(&object, &meta, body).await
-        } else {
-            Err(self.foreign(object, &meta))
+        if !is_owned_by(&meta, &self.job.uid) {
+            return Err(self.foreign(object, &meta).into());
+        }
+        let labelled = self.label(&object, &meta, body).await?;
+        match annotations {
+            // Pods by one pin beside a ConfigMap by another: what is there is seen by now, and decides the next time.
+            Some(annotations) if !holds_the_same(&meta, annotations) => {
+                let message = "it exists with another pin or other content than was to be written".to_owned();
+                Err(StepFailure { object, reason: FailureReason::Conflict, message }.into())
+            }
+            _ => Ok(labelled),
         }
     }
 
     /// Finds what another operator made of this job: the objects get the label that our watches select. The
-    /// launcher Job comes last, so that what is missing tells that this has not come through.
-    pub async fn claim(&self) -> Result<(), StepFailure> {
+    /// launcher Job comes last, so that what is missing tells that this has not come through. Says whether there is one.
+    pub async fn claim(&self) -> Result<bool, Stop<StepFailure>> {
         let names = &self.job.names;
         let objects = [
             (Kind::Service, names.job().to_owned()),
@@ -44,20 +56,22 @@ impl Applier<'_> {
             (Kind::Secret, names.secret()),
             (Kind::Job, names.launcher()),
         ];
+        let mut has_launcher = false;
         for (kind, name) in objects {
             let object = ObjectName { kind, name };
             let call = Call::new(kind_label(kind), Method::GET, self.path(&object));
-            let body = match self.rest.send(Flow::Objects, &self.job.key(), call.metadata_of(kind)).await {
+            let body = match self.persist(Flow::Objects, call.metadata_of(kind)).await {
                 Ok(body) => body,
-                Err(refused) if refused.code == 404 => continue,
-                Err(refused) => return Err(failure(object, &refused)),
+                Err(Stop::Failed(refused)) if refused.code == 404 => continue,
+                Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
             };
             let meta = AnyObject::read(&body).metadata;
             if is_owned_by(&meta, &self.job.uid) {
                 self.label(&object, &meta, body).await?;
+                has_launcher |= kind == Kind::Job;
             }
         }
-        Ok(())
+        Ok(has_launcher)
     }
 
     /// Gives our object the label by which the watch finds it, and folds it in. `body` is the object as read.
@@ -105,6 +119,14 @@ impl Applier<'_> {
         let missing = wanted.iter().any(|(key, value)| !has(key, value));
         missing.then(|| wanted.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect())
     }
+}
+
+/// The ConfigMap says of pin and content what was to be written.
+fn holds_the_same(meta: &ObjectMeta, annotations: &Value) -> bool {
+    [wire::ANNOTATION_PIN, wire::ANNOTATION_CONTENT].into_iter().all(|key| {
+        let there = meta.annotations.as_ref().and_then(|there| there.get(key));
+        there.map(String::as_str) == annotations.get(key).and_then(Value::as_str)
+    })
 }
 
 /// The ConfigMap of files has an owner that is no controller, so any owner counts.

@@ -14,8 +14,8 @@ use super::{Applier, Result1, Wrote};
 use crate::{
     cluster::{
         fold,
-        pace::{Flow, Permit},
-        rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, collection, kind_label},
+        pace::Flow,
+        rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, Stop, collection, kind_label},
     },
     keys,
 };
@@ -31,8 +31,10 @@ fn validation(kind: Kind) -> &'static str {
 
 impl Applier<'_> {
     pub(super) async fn create(&self, object: ObjectName, manifest: &Value) -> Result1 {
-        let permit = self.rest.turn(flow(object.kind), &self.job.key()).await;
-        self.post(permit, object, manifest.to_string()).await
+        let annotations =
+            manifest.pointer("/metadata/annotations").filter(|_| object.kind == Kind::ConfigMap);
+        let manifest = Bytes::from(manifest.to_string());
+        self.post(object, || true, || manifest.clone(), annotations).await
     }
 
     /// The key pair is made on a thread for computing; the private half goes nowhere but into the request.
@@ -42,22 +44,36 @@ impl Applier<'_> {
             Ok(keys) => self.create(object, &secret::with_keys(manifest, &keys)).await,
             Err(error) => {
                 let message = format!("{error:#}");
-                Err(StepFailure { object, reason: FailureReason::Unavailable, message })
+                Err(StepFailure { object, reason: FailureReason::Unavailable, message }.into())
             }
         }
     }
 
-    pub(super) async fn post(&self, permit: Permit, object: ObjectName, manifest: String) -> Result1 {
-        let mut path = collection(object.kind, self.job.names.namespace());
-        path.push_str(validation(object.kind));
-        let call = Call::new(kind_label(object.kind), Method::POST, path).body("application/json", manifest);
-        match self.rest.send_now(permit, call.metadata_of(object.kind)).await {
+    /// One whose answer was lost is found by the next try. `annotations`, of a ConfigMap, say what it holds: one that
+    /// exists and says something else is not what was asked for.
+    pub(super) async fn post(
+        &self,
+        object: ObjectName,
+        wanted: impl Fn() -> bool,
+        manifest: impl Fn() -> Bytes,
+        annotations: Option<&Value>,
+    ) -> Result1 {
+        let call = || {
+            let mut path = collection(object.kind, self.job.names.namespace());
+            path.push_str(validation(object.kind));
+            let call = Call::new(kind_label(object.kind), Method::POST, path);
+            call.body("application/json", manifest()).metadata_of(object.kind)
+        };
+        let holder = self.job.key();
+        match self.rest.persist(self.tries(flow(object.kind), &holder), wanted, call).await {
             Ok(body) => {
                 fold::wrote(self.index, object.kind, &body);
                 Ok(Wrote::Created)
             }
-            Err(refused) if refused.code == 409 => self.adopt(object, refused).await,
-            Err(refused) => Err(failure(object, &refused)),
+            Err(Stop::Failed(refused)) if refused.code == 409 => {
+                self.adopt(object, refused, annotations).await
+            }
+            Err(stop) => Err(stop.map(|refused| failure(object, &refused))),
         }
     }
 
@@ -84,7 +100,7 @@ impl Applier<'_> {
         }
         let call =
             Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, change.to_string());
-        let body = self.write(&object, call).await?;
+        let body = self.write_seen(&object, uid, call).await?;
         fold::wrote(self.index, object.kind, &body);
         Ok(Wrote::Changed)
     }
@@ -97,25 +113,25 @@ impl Applier<'_> {
             let reset = json!({"metadata": {"uid": uid.to_string(), "resourceVersion": version}, "status": {"startTime": null}});
             let path = format!("{}/status", self.path(&object));
             let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, reset.to_string());
-            current = parsed(&object, &self.write(&object, call).await?)?;
+            current = parsed(&object, &self.write_seen(&object, uid, call).await?)?;
         }
         let call =
             Call::new(kind, Method::PUT, self.path(&object)).json(&launcher::resumed(current, desired));
-        let body = self.write(&object, call).await?;
+        let body = self.write_seen(&object, uid, call).await?;
         fold::wrote(self.index, object.kind, &body);
         Ok(Wrote::Changed)
     }
 
     /// The object as it is, if it is still the one with this uid.
-    async fn read(&self, object: &ObjectName, uid: &Uid) -> Result<Value, StepFailure> {
-        let body =
-            self.write(object, Call::new(kind_label(object.kind), Method::GET, self.path(object))).await?;
+    async fn read(&self, object: &ObjectName, uid: &Uid) -> Result<Value, Stop<StepFailure>> {
+        let call = Call::new(kind_label(object.kind), Method::GET, self.path(object));
+        let body = self.write_seen(object, uid, call).await?;
         let current = parsed(object, &body)?;
         if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.to_string()) {
             return Ok(current);
         }
         let message = "the object is another one by now".to_owned();
-        Err(StepFailure { object: object.clone(), reason: FailureReason::Conflict, message })
+        Err(StepFailure { object: object.clone(), reason: FailureReason::Conflict, message }.into())
     }
 
     pub(super) async fn open_gate(&self, pod: String, version: Version, position: usize) -> Result1 {
@@ -127,17 +143,26 @@ impl Applier<'_> {
             {"op": "remove", "path": gate},
         ]);
         let call = Call::new("Pod", Method::PATCH, self.path(&object)).body(JSON_PATCH, patch.to_string());
-        let permit = self.rest.turn(Flow::Objects, &self.job.key()).await;
-        match self.rest.send_now(permit, call).await {
+        match self.persist(Flow::Objects, call).await {
             Ok(body) => {
                 fold::wrote(self.index, Kind::Pod, &body);
                 Ok(Wrote::Changed)
             }
             // A test that does not hold is answered with 422: the pod has changed since it was seen.
-            Err(refused) if refused.code == 422 => {
-                Err(StepFailure { reason: FailureReason::Conflict, ..failure(object, &refused) })
+            Err(Stop::Failed(refused)) if refused.code == 422 => {
+                Err(StepFailure { reason: FailureReason::Conflict, ..failure(object, &refused) }.into())
             }
-            Err(refused) => Err(changed(object, &refused)),
+            Err(Stop::Failed(refused)) => {
+                let seen = self.index.read();
+                let pod = seen.pods.of(&self.key).iter().find(|pod| *pod.name == *object.name);
+                let pod_uid = pod.map(|pod| pod.uid.clone());
+                drop(seen);
+                if let Some(uid) = pod_uid {
+                    self.drop_if_gone(&object, &uid, &refused);
+                }
+                Err(changed(object, &refused).into())
+            }
+            Err(stop) => Err(stop.map(|refused| changed(object, &refused))),
         }
     }
 
@@ -154,22 +179,51 @@ impl Applier<'_> {
         });
         let kind = object.kind;
         let call = Call::new(kind_label(kind), Method::DELETE, self.path(&object)).json(&options);
-        let permit = self.rest.turn(flow(kind), &self.job.key()).await;
-        let body = match self.rest.send_now(permit, call.metadata_only()).await {
+        let body = match self.persist(flow(kind), call.metadata_only()).await {
             Ok(body) => Some(body),
             // Gone, or the name belongs to a later object.
-            Err(refused) if refused.code == 404 || (refused.code == 409 && version.is_none()) => None,
-            Err(refused) => return Err(failure(object, &refused)),
+            Err(Stop::Failed(refused))
+                if refused.code == 404 || (refused.code == 409 && version.is_none()) =>
+            {
+                None
+            }
+            Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
         };
         let went = fold::deleted(self.index, kind, &self.key, uid, body.as_ref());
         Ok(if went { Wrote::Gone } else { Wrote::Deleted })
     }
 
+    /// A request about the object of this uid. If there is none of its name, it is forgotten, whatever the watch has told.
+    async fn write_seen(
+        &self,
+        object: &ObjectName,
+        uid: &Uid,
+        call: Call,
+    ) -> Result<Bytes, Stop<StepFailure>> {
+        let sent = self.persist(flow(object.kind), call.metadata_of(object.kind)).await;
+        sent.map_err(|stop| {
+            stop.map(|refused| {
+                self.drop_if_gone(object, uid, &refused);
+                changed(object.clone(), &refused)
+            })
+        })
+    }
+
+    fn drop_if_gone(&self, object: &ObjectName, uid: &Uid, refused: &Refused) {
+        if refused.says_gone(&object.name) {
+            fold::gone(self.index, object.kind, &self.key, uid);
+        }
+    }
+
     /// A request about an object that was seen.
-    pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, StepFailure> {
-        let call = call.metadata_of(object.kind);
-        let sent = self.rest.send(flow(object.kind), &self.job.key(), call).await;
-        sent.map_err(|refused| changed(object.clone(), &refused))
+    pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, Stop<StepFailure>> {
+        let sent = self.persist(flow(object.kind), call.metadata_of(object.kind)).await;
+        sent.map_err(|stop| stop.map(|refused| changed(object.clone(), &refused)))
+    }
+
+    pub(super) async fn persist(&self, flow: Flow, call: Call) -> Result<Bytes, Stop<Refused>> {
+        let holder = self.job.key();
+        self.rest.persist(self.tries(flow, &holder), || true, || call.clone()).await
     }
 
     pub(super) fn path(&self, object: &ObjectName) -> String {

@@ -29,11 +29,15 @@ struct Bench {
 }
 
 fn bench() -> Bench {
+    bench_with(|rest| rest)
+}
+
+fn bench_with(set: impl FnOnce(Rest) -> Rest) -> Bench {
     let fake = Fake::default();
     let metrics = Arc::new(Metrics::new().unwrap());
     let client = fake.client(Duration::from_millis(5), |_, asked| Reply::ok(asked.body.clone()));
     let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
-    let (sink, writer) = channel(rest, metrics);
+    let (sink, writer) = channel(set(rest), metrics);
     let (stop, stopped) = watch::channel(false);
     Bench { fake, sink, stop, writer: tokio::spawn(writer.run(stopped)) }
 }
@@ -123,4 +127,23 @@ async fn what_waits_when_the_process_ends_is_still_written() {
     bench.writer.await.unwrap();
 
     assert_eq!(bench.fake.asked().len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_of_one_term_is_not_written_in_the_next() {
+    let standing = Standing::default();
+    let bench = bench_with(|rest| rest.while_leading(standing.clone()));
+    let begin = || standing.renewed(Instant::now(), Duration::from_secs(10));
+
+    bench.sink.tell(subject("pi"), event("told by a standby"));
+    begin();
+    bench.sink.tell(subject("pi"), event("told in the first term"));
+    standing.lost();
+    begin();
+    bench.sink.tell(subject("pi"), event("told in the second term"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let messages: Vec<_> =
+        bench.fake.asked().into_iter().map(|asked| asked.body["message"].clone()).collect();
+    assert_eq!(messages, ["told in the second term"]);
 }

@@ -1,9 +1,9 @@
-use coxswain_model::{api::wire, job::Verdict};
+use coxswain_model::{api::wire, job::Verdict, seen::LauncherGone};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::wire::{ConfigWire, JobWire, PodWire, SecretWire, Wire};
+use crate::cluster::wire::{ConfigWire, JobWire, LauncherWire, PodWire, SecretWire, Wire};
 
 fn key() -> JobKey {
     JobKey::new("team-a", "pi")
@@ -20,8 +20,12 @@ fn job_row(version: &str, changes: &serde_json::Value) -> JobRow {
     serde_json::from_value::<JobWire>(job).unwrap().row().unwrap().1
 }
 
+fn job(index: &Index) -> MpiJob {
+    index.jobs.of(&key()).first().unwrap().job().unwrap()
+}
+
 fn valid(index: &Index) -> ValidJob {
-    match ValidJob::parse(&index.job(&key()).unwrap(), None) {
+    match ValidJob::parse(&job(index), None) {
         Verdict::Valid(job) => *job,
         other => panic!("{other:?}"),
     }
@@ -85,7 +89,7 @@ fn our_own_status_write_wakes_nobody_and_anybody_elses_does() {
     index.jobs.shown(&key(), job_row("1", &json!({})));
 
     index.jobs.wrote(&key(), job_row("2", &condition("ours")), Instant::now());
-    assert_eq!(index.job(&key()).unwrap().metadata.resource_version, "2");
+    assert_eq!(job(&index).metadata.resource_version, "2");
     assert!(!index.jobs.shown(&key(), job_row("2", &condition("ours"))));
 
     assert!(index.jobs.shown(&key(), job_row("3", &condition("theirs"))));
@@ -98,7 +102,7 @@ fn a_new_version_without_a_change_is_the_one_that_the_next_write_rests_on() {
 
     assert!(!index.jobs.shown(&key(), job_row("5", &json!({}))));
 
-    assert_eq!(index.job(&key()).unwrap().metadata.resource_version, "5");
+    assert_eq!(job(&index).metadata.resource_version, "5");
 }
 
 #[test]
@@ -191,11 +195,101 @@ fn a_launcher_that_a_new_list_lacks_has_left() {
     index.pods.shown(&key(), launcher(2, &json!({})));
     index.pods.listing();
     index.pods.listed(&key(), launcher(3, &json!({})));
-    index.pods.listed_all();
+    index.pods.listed_all(Version(3));
     assert_eq!(asked(&mut index), None, "it is there");
 
     index.pods.listing();
-    index.pods.listed_all();
+    index.pods.listed_all(Version(4));
 
     assert_eq!(asked(&mut index), Some(noon()));
+}
+
+/// The launcher Job of [`key`].
+fn launcher_job(version: u64, end: Option<&str>) -> Named<LauncherSeen> {
+    let end = end.map(|kind| json!([{"type": kind, "status": "True"}]));
+    let object = json!({
+        "metadata": {
+            "name": "pi-launcher", "namespace": "team-a", "uid": "lj", "resourceVersion": version.to_string(),
+            "labels": {wire::LABEL_JOB: "pi"},
+            "ownerReferences": [{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true}],
+        },
+        "status": {"conditions": end},
+    });
+    serde_json::from_value::<LauncherWire>(object).unwrap().row().unwrap().1
+}
+
+/// A job whose launcher Job was shown, and ended or not.
+fn with_launcher(end: Option<&str>) -> Index {
+    let mut index = Index::default();
+    index.jobs.shown(&key(), job_row("1", &json!({})));
+    index.launchers.shown(&key(), launcher_job(2, None));
+    index.launchers.shown(&key(), launcher_job(3, end));
+    index
+}
+
+fn look(index: &mut Index) -> (Option<bool>, LauncherGone) {
+    index.note_left(noon());
+    let seen = index.seen(&key(), &valid(index));
+    (seen.launcher.map(|launcher| launcher.end.is_some()), seen.launcher_gone)
+}
+
+#[test]
+fn a_launcher_job_that_had_ended_when_it_went_stands_until_the_status_says_so() {
+    let mut shown = with_launcher(None);
+    shown.launchers.ended(&key(), &launcher_job(4, Some("Complete")));
+    let mut relisted = with_launcher(Some("Complete"));
+    relisted.launchers.listing();
+    relisted.launchers.listed_all(Version(50));
+    for mut index in [shown, relisted] {
+        assert_eq!(look(&mut index), (Some(true), LauncherGone::Unknown));
+        index.expire(Instant::now());
+        assert_eq!(look(&mut index), (Some(true), LauncherGone::Unknown), "nobody has looked yet");
+
+        let condition = json!({"type": "Succeeded", "status": "True", "reason": "MPIJobSucceeded"});
+        index.jobs.shown(&key(), job_row("5", &json!({"status": {"conditions": [condition]}})));
+        index.expire(Instant::now());
+        assert_eq!(look(&mut index), (None, LauncherGone::Unknown));
+    }
+}
+
+#[test]
+fn a_launcher_job_that_is_deleted_before_its_end_is_told_from_one_that_a_new_list_lacks() {
+    let mut shown = with_launcher(None);
+    shown.launchers.ended(&key(), &launcher_job(4, None));
+    assert_eq!(look(&mut shown), (None, LauncherGone::Deleted));
+
+    let mut relisted = with_launcher(None);
+    relisted.launchers.listing();
+    relisted.launchers.listed_all(Version(50));
+    assert_eq!(look(&mut relisted), (None, LauncherGone::Unknown));
+    relisted.gone.not_found(key(), &Uid::from("j"));
+    assert_eq!(look(&mut relisted), (None, LauncherGone::Unseen));
+}
+
+#[test]
+fn what_became_of_a_launcher_says_nothing_about_that_of_a_later_job_of_the_name() {
+    let mut index = with_launcher(Some("Complete"));
+    index.launchers.ended(&key(), &launcher_job(4, Some("Complete")));
+    look(&mut index);
+    let mut later = job(&index);
+    later.metadata.uid = "j2".into();
+    later.metadata.resource_version = "9".into();
+    index.jobs.shown(&key(), JobRow::new(&later));
+
+    assert_eq!(look(&mut index), (None, LauncherGone::Unknown));
+    index.expire(Instant::now());
+    assert!(!index.gone.knows(&key(), &Uid::from("j")));
+}
+
+#[test]
+fn a_job_is_unpacked_while_others_write() {
+    let shared = Shared::default();
+    shared.write().jobs.shown(&key(), job_row("7", &json!({})));
+    let row = shared.read().jobs.of(&key()).first().cloned().unwrap();
+
+    let writing = shared.write();
+
+    assert_eq!(row.job().unwrap().metadata.resource_version, "7", "what was taken out needs no lock");
+    drop(writing);
+    assert_eq!(shared.job(&key()).unwrap().metadata.resource_version, "7");
 }

@@ -1,15 +1,16 @@
 //! The Lease as it is written: what a candidate reads from it and puts into it. Labels, annotations and fields
 //! that we do not know are left as they are.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use http::Method;
 use jiff::Timestamp;
+use kube::Client;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{
-    pace::Flow,
-    rest::{Call, Refused, Rest},
+use crate::{
+    cluster::rest::{self, Call, Refused},
+    metrics::Metrics,
 };
 
 /// Where the one lease is kept.
@@ -22,10 +23,14 @@ pub trait Record: Send + Sync {
     fn update(&self, lease: Value) -> impl Future<Output = Result<Value, Refused>> + Send;
 }
 
-/// The API server's.
+/// The API server's. Nothing stands before its requests, and none is waited for without a limit.
 pub struct LeaseApi {
-    /// Over a client of its own, so that no burst of creates stands before a renewal.
-    pub rest: Rest,
+    /// Of its own, so that no burst of creates stands before a renewal.
+    pub client: Client,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// For one request, from handing it over to the last byte of its answer.
+    pub limit: Duration,
     /// `--lock-namespace`.
     pub namespace: String,
     /// `mpi-operator`.
@@ -43,13 +48,9 @@ impl LeaseApi {
             Some(body) => call.json(&body),
             None => call,
         };
-        let answer = self.rest.send(Flow::Objects, "lease", call).await?;
-        serde_json::from_slice(&answer).map_err(|error| Refused {
-            code: 0,
-            reason: String::new(),
-            message: format!("the Lease is no JSON: {error}"),
-            retry_after: None,
-        })
+        let answer = rest::send_unpaced(&self.client, &self.metrics, self.limit, call).await?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| Refused::unanswered(format!("the Lease is no JSON: {error}")))
     }
 }
 

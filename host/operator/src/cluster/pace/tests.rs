@@ -57,7 +57,7 @@ async fn no_more_than_the_limit_are_under_way() {
 async fn order(pace: &Arc<Pace>, waiters: &[(Flow, &'static str)]) -> Vec<&'static str> {
     let mut held = Vec::new();
     for _ in 0..START {
-        held.push(pace.turn(Flow::Objects, "x").await);
+        held.push(pace.turn(Flow::Objects, "team/x").await);
     }
     let mut turns: FuturesUnordered<_> = waiters
         .iter()
@@ -77,19 +77,19 @@ async fn order(pace: &Arc<Pace>, waiters: &[(Flow, &'static str)]) -> Vec<&'stat
 
 #[tokio::test(start_paused = true)]
 async fn objects_go_before_pods_and_pods_before_events() {
-    let waiters = [(Flow::Events, "event"), (Flow::Pods, "pod"), (Flow::Objects, "object")];
+    let waiters = [(Flow::Events, "team/event"), (Flow::Pods, "team/pod"), (Flow::Objects, "team/object")];
 
-    assert_eq!(order(&pace(None), &waiters).await, ["object", "pod", "event"]);
+    assert_eq!(order(&pace(None), &waiters).await, ["team/object", "team/pod", "team/event"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_small_job_does_not_wait_for_a_large_one() {
-    let mut waiters = vec![(Flow::Pods, "large"); 1000];
-    waiters.extend([(Flow::Pods, "small"); 3]);
+    let mut waiters = vec![(Flow::Pods, "team/large"); 1000];
+    waiters.extend([(Flow::Pods, "team/small"); 3]);
 
     let order = order(&pace(None), &waiters).await;
 
-    let last = order.iter().rposition(|holder| *holder == "small").unwrap();
+    let last = order.iter().rposition(|holder| *holder == "team/small").unwrap();
     assert!(last < 8, "the small job's last turn was number {last}");
 }
 
@@ -117,4 +117,122 @@ async fn a_rate_that_the_user_set_is_kept() {
 
     let seconds = start.elapsed().as_secs_f64();
     assert!((9.9..10.2).contains(&seconds), "50 beyond the burst at 5 a second took {seconds} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_does_not_wait_for_the_many_jobs_of_another() {
+    let large: Vec<&'static str> =
+        (0..20).map(|job| &*Box::leak(format!("team/{job}").into_boxed_str())).collect();
+    let pace = pace(None);
+    let mut held = Vec::new();
+    for _ in 0..START {
+        held.push(pace.turn(Flow::Pods, "team/0").await);
+    }
+    for other in 0..START / 3 {
+        held.push(pace.turn(Flow::Pods, &format!("other-{other}/x")).await);
+    }
+    let mut waiters: FuturesUnordered<_> = (0..1000)
+        .map(|turn| large[turn % large.len()])
+        .chain(["small/a"; 3])
+        .map(|holder| {
+            let pace = Arc::clone(&pace);
+            async move {
+                drop(pace.turn(Flow::Pods, holder).await);
+                holder
+            }
+        })
+        .collect();
+    tokio::select! {
+        biased;
+        _ = waiters.next() => panic!("there is no turn left"),
+        () = sleep(Duration::from_millis(1)) => {}
+    }
+
+    held.clear();
+
+    let order: Vec<&str> = waiters.collect().await;
+    let last = order.iter().rposition(|holder| *holder == "small/a").unwrap();
+    assert!(last < 100, "the small namespace's last turn was number {last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_after_a_namespace_that_holds_all_finds_room() {
+    let pace = pace(None);
+    let mut held = Vec::new();
+    for _ in 0..START {
+        held.push(pace.turn(Flow::Pods, "large/a").await);
+    }
+    let wait =
+        |holder: &'static str| tokio::time::timeout(Duration::from_secs(1), pace.turn(Flow::Pods, holder));
+
+    assert!(wait("large/b").await.is_err(), "alone it has the limit");
+    for holder in ["b/x", "c/x", "d/x"] {
+        held.push(wait(holder).await.expect(holder));
+    }
+}
+
+/// So many requests of `holder` begin.
+async fn begin(pace: &Arc<Pace>, holder: &str, count: usize) -> Vec<Permit> {
+    let mut held = Vec::new();
+    for _ in 0..count {
+        let turn = tokio::time::timeout(Duration::from_secs(1), pace.turn(Flow::Pods, holder)).await;
+        held.extend(turn.ok());
+    }
+    held
+}
+
+const SILENT: Answer = Answer::Silent { read: false };
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_not_answered_shrinks_alone() {
+    let pace = pace(None);
+    let hanging = begin(&pace, "bad/a", 30).await;
+    sleep(Duration::from_secs(10)).await;
+    for _ in 0..5 {
+        pace.turn(Flow::Pods, "good/a").await.answered(Answer::Fine);
+    }
+
+    for permit in hanging {
+        permit.answered(SILENT);
+    }
+
+    assert_eq!(pace.limit(), START, "the server answers the others");
+    assert_eq!(begin(&pace, "bad/b", 10).await.len(), 1);
+    assert_eq!(begin(&pace, "good/b", 40).await.len(), 40);
+    let status = pace.turn(Flow::Objects, "bad/a");
+    assert!(
+        tokio::time::timeout(Duration::from_secs(1), status).await.is_ok(),
+        "pods hang, nothing else does"
+    );
+
+    for _ in 0..20 {
+        pace.turn(Flow::Pods, "bad/b").await.answered(Answer::Fine);
+    }
+    assert!(begin(&pace, "bad/b", 30).await.len() >= 20, "answers give it back what it had");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_nobody_is_asked_for_less() {
+    let pace = pace(None);
+    let (one, other) = (begin(&pace, "a/x", 5).await, begin(&pace, "b/x", 5).await);
+    sleep(Duration::from_secs(10)).await;
+
+    for permit in one.into_iter().chain(other) {
+        permit.answered(SILENT);
+    }
+    assert_eq!(pace.limit(), START / 2);
+
+    sleep(BETWEEN_CUTS).await;
+    pace.turn(Flow::Objects, "c/x").await.answered(Answer::Silent { read: true });
+    assert_eq!(pace.limit(), START / 4, "webhooks do not see reads");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_not_sent_says_nothing() {
+    let pace = pace(None);
+
+    drop(pace.turn(Flow::Pods, "a/x").await);
+
+    assert_eq!(pace.limit(), START);
+    assert_eq!(begin(&pace, "a/x", 30).await.len(), 30);
 }

@@ -53,6 +53,20 @@ fn the_gate_of_a_launcher_is_found_among_others() {
 }
 
 #[test]
+fn a_launcher_that_was_restarted_in_place_says_when_its_last_attempt_began() {
+    let mut launcher = pod("pi-launcher-x7f2k", "launcher");
+    launcher["status"]["containerStatuses"] = json!([{
+        "restartCount": 1,
+        "state": {"running": {"startedAt": "2026-01-01T00:00:20Z"}},
+        "lastState": {"terminated": {"startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:10Z"}},
+    }]);
+
+    let (_, launcher) = row::<PodWire>(launcher).unwrap();
+
+    assert_eq!(launcher.attempt.unwrap().to_string(), "2026-01-01T00:00:20Z");
+}
+
+#[test]
 fn an_evicted_pod_says_why() {
     let mut evicted = pod("pi-worker-0", "worker");
     evicted["status"] =

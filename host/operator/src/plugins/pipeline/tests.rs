@@ -123,6 +123,21 @@ async fn a_component_whose_compiler_was_killed_may_be_offered_again() {
 }
 
 #[tokio::test]
+async fn a_component_on_which_the_compiler_computes_without_an_end_is_refused_for_good() {
+    let (mut plugins, _) = plugins(Trust::default());
+    let endless = "ulimit -St 1; while :; do :; done";
+    let endless = Child { program: "/bin/sh".into(), words: vec!["-c".into(), endless.into()] };
+    plugins.sandbox = Sandbox::with(Compiler::Child(endless), None).unwrap();
+
+    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+
+    assert!(refusal.bytes && refusal.why.contains("the compiler used up its 60 seconds"), "{}", refusal.why);
+    plugins.sandbox = Sandbox::new().unwrap();
+    let again = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+    assert_eq!(again.why, refusal.why, "it was compiled again");
+}
+
+#[tokio::test]
 async fn a_wish_that_holds_waits_for_approval_if_it_changes_a_live_job() {
     let (plugins, index) = plugins(Trust::default());
     plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
@@ -154,7 +169,7 @@ async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offe
     let refusal = refused(plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await);
     let last_good = plugins.serving("hostile").unwrap();
     index.write().jobs.listing();
-    index.write().jobs.listed_all();
+    index.write().jobs.listed_all(coxswain_model::seen::Version::default());
     let later = plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await;
 
     assert!(refusal.why.contains("team-a/pi: plugin hostile: it used up its"), "{}", refusal.why);

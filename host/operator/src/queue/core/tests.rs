@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use super::*;
 
 const NO_NOISE: u32 = u32::MAX;
@@ -165,22 +167,27 @@ fn conflicts_are_retried_at_once_and_refusals_late() {
 }
 
 #[test]
-fn pods_do_not_break_a_backoff_and_a_change_of_the_job_does() {
-    let mut queue = Bench::new();
-    queue.wake("a", Cause::Job);
-    queue.take();
-    queue.ended("a", Ended::Refused);
+fn what_changes_is_looked_at_within_a_second_also_after_a_failure() {
+    for failed in [Ended::Refused, Ended::Failed, Ended::Conflict] {
+        let mut queue = Bench::new();
+        queue.wake("a", Cause::Job);
+        for _ in 0..5 {
+            queue.pass(600_000);
+            queue.take();
+            queue.ended("a", failed);
+        }
 
-    queue.pass(1000);
-    queue.wake("a", Cause::Child);
-    assert_eq!(queue.idle_for(), Some(59_000));
+        queue.pass(200);
+        queue.wake("a", Cause::Child);
+        assert!(queue.idle_for().unwrap() <= 800, "{failed:?}");
 
-    queue.wake("a", Cause::Job);
-    assert_eq!(queue.take(), ["a"]);
+        queue.wake("a", Cause::Job);
+        assert_eq!(queue.take(), ["a"], "{failed:?}");
+    }
 }
 
 #[test]
-fn pods_that_ticked_during_a_failing_pass_wait_for_its_backoff() {
+fn pods_that_ticked_during_a_failing_pass_are_gathered_until_the_retry() {
     let mut queue = Bench::new();
     queue.wake("a", Cause::Job);
     queue.take();
@@ -232,4 +239,99 @@ fn a_job_that_is_gone_is_forgotten_unless_it_came_back_meanwhile() {
 
     assert_eq!(queue.take(), ["b"]);
     assert_eq!(queue.core.entries.len(), 1);
+}
+
+#[test]
+fn a_time_that_has_come_does_not_starve_behind_new_jobs() {
+    let mut queue = Bench::new();
+    queue.wake("gate", Cause::Job);
+    queue.take();
+    queue.ended("gate", Ended::Well { wake: Some(Duration::from_secs(5)) });
+    let start = queue.now;
+    let mut made = HashMap::new();
+    let mut went = None;
+
+    // Twenty new jobs a second, ten passes.
+    for tick in 0..1200 {
+        queue.pass(50);
+        let name = format!("new-{tick}");
+        queue.wake(&name, Cause::Job);
+        made.insert(name, queue.now);
+        if tick % 2 == 0 {
+            continue;
+        }
+        let Next::Job { job, .. } = queue.core.next(queue.now) else { panic!("a job is due") };
+        let overtakes = made.get(&*job.name).is_some_and(|made| *made > start + Duration::from_secs(7));
+        assert!(went.is_some() || !overtakes, "{} went before what was due 2 s earlier", job.name);
+        if &*job.name == "gate" {
+            went = Some(queue.now);
+        }
+        queue.core.ended(&job, Ended::Gone, queue.now, NO_NOISE);
+    }
+
+    assert!(went.is_some());
+}
+
+#[test]
+fn namespaces_take_turns() {
+    let mut queue = Bench::new();
+    for number in 0..40 {
+        queue.wake(&format!("many-{number:02}"), Cause::Job);
+    }
+    queue.pass(10);
+    for name in ["one", "two"] {
+        queue.core.wake(&JobKey::new("team-b", name), Cause::Job, 0, queue.now);
+    }
+
+    let order = queue.take();
+
+    let last = order.iter().rposition(|name| !name.starts_with("many")).unwrap();
+    assert!(last < 4, "{order:?}");
+}
+
+#[test]
+fn a_namespace_whose_passes_hang_leaves_slots_to_the_others() {
+    let mut queue = Bench::new();
+    for number in 0..100 {
+        queue.wake(&format!("bad-{number:02}"), Cause::Job);
+    }
+    let hanging = queue.take();
+    assert_eq!(hanging.len(), 48, "three quarters for one namespace");
+
+    for other in ["b", "c"] {
+        queue.core.wake(&JobKey::new(other, other), Cause::Job, 0, queue.now);
+        assert_eq!(queue.take(), [other]);
+    }
+
+    queue.pass(10_000);
+    for name in &hanging {
+        queue.ended(name, Ended::Failed);
+    }
+    assert_eq!(queue.take().len(), 47, "three quarters of what the others leave, as nothing hangs now");
+}
+
+#[test]
+fn a_namespace_with_a_long_pass_has_a_quarter() {
+    let mut queue = Bench::new();
+    queue.wake("long", Cause::Job);
+    assert_eq!(queue.take(), ["long"]);
+    queue.pass(3_000);
+
+    for number in 0..100 {
+        queue.wake(&format!("more-{number:02}"), Cause::Job);
+    }
+
+    assert_eq!(queue.take().len(), 15);
+}
+
+#[test]
+fn a_namespace_alone_has_all_of_a_few_slots() {
+    for at_once in [1, 2, 3] {
+        let settings = Settings { at_once, ..Settings::default() };
+        let mut queue = Bench { core: Core::new(settings), now: Instant::now() };
+        for number in 0..10 {
+            queue.wake(&format!("job-{number}"), Cause::Job);
+        }
+        assert_eq!(queue.take().len(), at_once);
+    }
 }

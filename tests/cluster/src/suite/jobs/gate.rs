@@ -99,7 +99,8 @@ async fn a_launcher_that_ran_before_is_not_held_back() -> Result<()> {
         launchers(&pods).into_iter().find(|pod| pod.name_any() != first).context("no second launcher")?;
     assert!(has(&pods["pi-worker-0"], "Ready", "False"), "the worker became Ready again");
     let waited = started(retry)? - retry.creation_timestamp().context("creationTimestamp")?.0;
-    assert!(waited.get_seconds() < 5, "the retry was held back for {waited}");
+    // Held back it waits for ten minutes; on a busy machine a pod takes seconds to start.
+    assert!(waited.get_seconds() < 60, "the retry was held back for {waited}");
     space.remove().await
 }
 

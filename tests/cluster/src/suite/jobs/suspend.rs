@@ -38,7 +38,8 @@ async fn a_job_that_is_suspended_while_it_runs_goes_on_after_it_is_resumed() -> 
     // Runs for ten seconds, so that it cannot have ended before it is suspended.
     let program = json!(["mpirun", "-n", "2", "/home/mpiuser/pi", "1000000", "10"]);
     let command = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/command";
-    space.create(&Job::pi("pi").set(command, program)).await?;
+    // The policy is that of the end of a job: suspension frees the devices under every policy.
+    space.create(&Job::pi("pi").set(command, program).run_policy("cleanPodPolicy", "None")).await?;
     space.condition("pi", "Running", "True").await?;
 
     suspend(&space, true).await?;

@@ -1,0 +1,192 @@
+//! What this replica sees: of each kind that it watches, whether all has been listed and whether the API server still gives
+//! signs of life. Who does not see all must not lead.
+
+use std::{fmt, time::Duration};
+
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use crate::cluster::last_seen::{Failing, LastSeen};
+
+/// A watch that fails for so long sees nothing: what has been away for less is still known well enough.
+const LONGEST_FAILING: Duration = Duration::from_mins(1);
+/// Nor does one that hears nothing for so long. The API server sends a bookmark each minute, and a watch that is silent is
+/// opened anew after 160 s at the latest.
+const LONGEST_SILENCE: Duration = Duration::from_mins(3);
+/// How often that is looked at, in memory: a replica that starts waits no longer than this once all is listed.
+const LOOK: Duration = Duration::from_millis(250);
+/// When a replica that waits says for what, first and then again: listing takes a few seconds.
+const FIRST_REMINDER: Duration = Duration::from_secs(5);
+const REMINDER: Duration = Duration::from_secs(30);
+
+/// See the module.
+#[derive(Clone)]
+pub struct Sight {
+    kinds: Vec<Kind>,
+    last_seen: LastSeen,
+}
+
+/// Of one kind.
+#[derive(Clone)]
+pub struct Kind {
+    /// In log, metrics and `/readyz`.
+    pub name: &'static str,
+    /// True once all has been listed.
+    pub listed: watch::Receiver<bool>,
+}
+
+/// A kind that this replica does not see, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// The kind.
+    pub kind: &'static str,
+    /// For people.
+    pub why: String,
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.why)
+    }
+}
+
+impl Sight {
+    /// Of these kinds, whose watches tell `last_seen` of signs of life; one of which it knows nothing counts as seen once it
+    /// is listed.
+    pub fn new(kinds: Vec<Kind>, last_seen: LastSeen) -> Self {
+        Self { kinds, last_seen }
+    }
+
+    /// What is not seen.
+    pub fn unseen(&self) -> Vec<Unseen> {
+        let of = |kind: &Kind| {
+            let (age, failing) = (self.last_seen.age(kind.name), self.last_seen.failing(kind.name));
+            let why = blind(*kind.listed.borrow(), age, failing, Instant::now())?;
+            Some(Unseen { kind: kind.name, why })
+        };
+        self.kinds.iter().filter_map(of).collect()
+    }
+
+    /// Waits until all is seen, and says what for.
+    pub async fn all(&self) {
+        let start = Instant::now();
+        let mut reminder = start + FIRST_REMINDER;
+        loop {
+            let unseen = self.unseen();
+            if unseen.is_empty() {
+                tracing::info!(
+                    seconds = start.elapsed().as_secs_f64(),
+                    "this replica sees all that it must see"
+                );
+                return;
+            }
+            if Instant::now() >= reminder {
+                reminder = Instant::now() + REMINDER;
+                tracing::warn!(
+                    unseen = words(&unseen),
+                    "this replica cannot lead before it sees all that it must see"
+                );
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until something is not seen any more.
+    pub async fn lost(&self) -> Vec<Unseen> {
+        loop {
+            let unseen = self.unseen();
+            if !unseen.is_empty() {
+                return unseen;
+            }
+            sleep(LOOK).await;
+        }
+    }
+}
+
+/// All of them in one line.
+pub fn words(unseen: &[Unseen]) -> String {
+    unseen.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Why a kind is not seen; nothing if it is.
+fn blind(listed: bool, age: Option<Duration>, failing: Option<Failing>, now: Instant) -> Option<String> {
+    let Some(Failing { since, why }) = failing else {
+        return match age.filter(|age| *age >= LONGEST_SILENCE) {
+            _ if !listed => Some("it has not been listed yet".to_owned()),
+            Some(age) => Some(format!("the API server has been silent for {} s", age.as_secs())),
+            None => None,
+        };
+    };
+    let failing = now.saturating_duration_since(since);
+    if !listed {
+        Some(format!("it has not been listed yet: {why}"))
+    } else if failing >= LONGEST_FAILING {
+        Some(format!("it has failed for {} s: {why}", failing.as_secs()))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(names: &[&'static str]) -> (Sight, Vec<watch::Sender<bool>>, LastSeen) {
+        let last_seen = LastSeen::default();
+        let (mut kinds, mut listed) = (Vec::new(), Vec::new());
+        for name in names {
+            let (sender, receiver) = watch::channel(false);
+            kinds.push(Kind { name, listed: receiver });
+            listed.push(sender);
+            last_seen.begin(name);
+        }
+        (Sight::new(kinds, last_seen.clone()), listed, last_seen)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_is_not_listed_is_named_with_its_cause() {
+        let (sight, listed, last_seen) = sight(&["MPIJob", "Pod"]);
+        listed[1].send_replace(true);
+        assert_eq!(words(&sight.unseen()), "MPIJob: it has not been listed yet");
+
+        last_seen.failed("MPIJob", "404 page not found; install its CRD".to_owned());
+
+        let why = "it has not been listed yet: 404 page not found; install its CRD".to_owned();
+        assert_eq!(sight.unseen(), [Unseen { kind: "MPIJob", why }]);
+        listed[0].send_replace(true);
+        last_seen.heard("MPIJob");
+        assert_eq!(sight.unseen(), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_fails_for_a_minute_sees_nothing_until_the_next_sign_of_life() {
+        let (sight, listed, last_seen) = sight(&["Pod"]);
+        listed[0].send_replace(true);
+
+        last_seen.failed("Pod", "refused".to_owned());
+        sleep(Duration::from_secs(59)).await;
+        last_seen.failed("Pod", "refused".to_owned());
+        assert_eq!(sight.unseen(), [], "what has been away for less is known well enough");
+        sleep(Duration::from_secs(1)).await;
+
+        assert_eq!(words(&sight.unseen()), "Pod: it has failed for 60 s: refused");
+        last_seen.heard("Pod");
+        assert_eq!(sight.unseen(), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silence_longer_than_a_watch_lasts_is_blindness() {
+        let (sight, listed, last_seen) = sight(&["Pod"]);
+        listed[0].send_replace(true);
+
+        sleep(Duration::from_secs(179)).await;
+        assert_eq!(sight.unseen(), []);
+        sleep(Duration::from_secs(1)).await;
+
+        assert_eq!(words(&sight.unseen()), "Pod: the API server has been silent for 180 s");
+        last_seen.heard("Pod");
+        assert_eq!(sight.unseen(), []);
+    }
+}

@@ -1,0 +1,197 @@
+//! The whole operator over an API server made of a closure, in virtual time.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use tower::service_fn;
+
+use super::*;
+
+/// What the API server is like.
+#[derive(Clone, Default)]
+struct Server {
+    frozen: Arc<AtomicBool>,
+    /// Everything but leases is answered with this code, if any.
+    refuses: Arc<Mutex<Option<(&'static str, u16)>>>,
+    lease: Arc<Mutex<Option<Value>>>,
+    writes: Arc<Mutex<Vec<String>>>,
+}
+
+const LIST: &str = r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#;
+
+impl Server {
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body: Value =
+                    serde_json::from_slice(&body.collect().await?.to_bytes()).unwrap_or_default();
+                let path = parts.uri.path().to_owned();
+                while server.frozen.load(Ordering::Relaxed) {
+                    sleep(Duration::from_millis(100)).await;
+                }
+                let refused = *server.refuses.lock().unwrap();
+                let (status, text) = match refused.filter(|(of, _)| path.contains(of)) {
+                    Some((_, code)) => {
+                        (code, json!({"kind": "Status", "code": code, "message": "no"}).to_string())
+                    }
+                    None if path.contains("/leases") => server.lease(&parts.method, body),
+                    None if parts.uri.query().unwrap_or_default().contains("watch=") => {
+                        return Ok::<_, tower::BoxError>(Response::new(silence()));
+                    }
+                    None if parts.method == Method::GET => (200, LIST.to_owned()),
+                    None => {
+                        let what = body.pointer("/message").and_then(Value::as_str).unwrap_or_default();
+                        server.writes.lock().unwrap().push(format!("{} {path} {what}", parts.method));
+                        (201, body.to_string())
+                    }
+                };
+                Ok(Response::builder().status(status).body(axum::body::Body::from(text))?)
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    fn lease(&self, method: &Method, body: Value) -> (u16, String) {
+        let mut lease = self.lease.lock().unwrap();
+        if *method != Method::GET {
+            *lease = Some(body);
+        }
+        lease.as_ref().map_or((404, "{}".to_owned()), |lease| (200, lease.to_string()))
+    }
+
+    fn holder(&self) -> String {
+        let lease = self.lease.lock().unwrap();
+        let holder = lease
+            .as_ref()
+            .and_then(|lease| lease.pointer("/spec/holderIdentity")?.as_str().map(str::to_owned));
+        holder.unwrap_or_default()
+    }
+
+    /// How often a replica told that it became the leader: the second time as a higher count of the first event.
+    fn terms(&self) -> usize {
+        let told = |write: &&String| {
+            write.contains("became leader") || write.contains("PATCH /api/v1/namespaces/n/events/")
+        };
+        self.writes.lock().unwrap().iter().filter(told).count()
+    }
+
+    fn start(&self) -> JoinHandle<anyhow::Result<()>> {
+        let words =
+            ["--health-port=0", "--plugin-dir=/nonexistent", "--lock-namespace=n", "--plugin-namespace=n"];
+        let flags = Flags::read(words.map(str::to_owned)).unwrap();
+        tokio::spawn(operate(flags, self.client(), self.client()))
+    }
+}
+
+/// A watch that has nothing to tell, and ends after 100 s.
+fn silence() -> axum::body::Body {
+    let end = futures::stream::once(async {
+        sleep(Duration::from_secs(100)).await;
+        Ok::<_, std::io::Error>(bytes::Bytes::new())
+    });
+    axum::body::Body::from_stream(end)
+}
+
+async fn minutes(n: u64) {
+    sleep(Duration::from_mins(n)).await;
+}
+
+async fn becomes_true(what: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if what() {
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("not within a minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_without_the_crd_is_waited_for_and_nobody_leads_meanwhile() {
+    let server = Server::default();
+    *server.refuses.lock().unwrap() = Some(("/mpijobs", 404));
+    let operator = server.start();
+
+    minutes(10).await;
+    assert!(!operator.is_finished());
+    assert_eq!(server.holder(), "", "a replica that does not see must not hold the lease");
+
+    *server.refuses.lock().unwrap() = None;
+    becomes_true(|| server.terms() == 1).await;
+    assert!(!operator.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_away_at_the_start_ends_nothing() {
+    let server = Server::default();
+    *server.refuses.lock().unwrap() = Some(("/", 503));
+    let operator = server.start();
+
+    minutes(5).await;
+    assert!(!operator.is_finished());
+
+    *server.refuses.lock().unwrap() = None;
+    becomes_true(|| server.terms() == 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_frozen_for_45_seconds_costs_a_term_and_no_restart() {
+    let server = Server::default();
+    let operator = server.start();
+    becomes_true(|| server.terms() == 1).await;
+    let holder = server.holder();
+
+    server.frozen.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(45)).await;
+    server.frozen.store(false, Ordering::Relaxed);
+
+    becomes_true(|| server.terms() == 2).await;
+    assert!(!operator.is_finished());
+    assert_eq!(server.holder(), holder, "the same process leads again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_what_concerns_plugins_ends_nothing_and_holds_up_no_leader_for_long() {
+    let server = Server::default();
+    let operator = server.start();
+    becomes_true(|| server.terms() == 1).await;
+    server.frozen.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(20)).await;
+
+    // The next term begins with every request about ConfigMaps refused.
+    *server.refuses.lock().unwrap() = Some(("/namespaces/n/configmaps", 429));
+    server.frozen.store(false, Ordering::Relaxed);
+    becomes_true(|| server.terms() == 2).await;
+    minutes(10).await;
+
+    assert!(!operator.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_woken_while_a_renewal_is_late_is_looked_at_when_it_has_come() {
+    let metrics = Arc::new(Metrics::new().unwrap());
+    let queue = Arc::new(Queue::new(Settings::default(), metrics));
+    let (standing, deadline) = (Standing::default(), Duration::from_secs(10));
+    let wake = waker(&queue, &standing, Shared::default());
+    let job = crate::cluster::key::JobKey::new("team-a", "pi");
+    wake(&job, Cause::Job);
+    assert_eq!(queue.depth(), 0, "a standby lets nothing pile up");
+
+    standing.renewed(Instant::now(), deadline);
+    sleep(Duration::from_secs(11)).await;
+    assert!(!standing.leads());
+    wake(&job, Cause::Job);
+
+    standing.renewed(Instant::now(), deadline);
+    assert_eq!(queue.depth(), 1);
+}
