@@ -234,11 +234,13 @@ rust_by_apt() {
 # Where PATH leads to another cargo or rustc first: links to the good ones in a folder that comes before it.
 rust_first_on_path() {
     local name
-    rm -rf "$tools"
-    [[ $(type -P cargo) != "$rust/cargo" || $(type -P rustc) != "$rust/rustc" ]] || return 0
+    if [[ $(type -P cargo) == "$rust/cargo" && $(type -P rustc) == "$rust/rustc" ]]; then
+        rm -rf "$tools"
+        return 0
+    fi
     mkdir -p "$tools"
     for name in cargo rustc rustdoc rustfmt cargo-fmt cargo-clippy clippy-driver; do
-        [[ ! -x $rust/$name ]] || ln -s "$rust/$name" "$tools/$name"
+        if [[ -x $rust/$name ]]; then ln -sfn "$rust/$name" "$tools/$name"; else rm -f "$tools/$name"; fi
     done
     extra_path=$tools:$extra_path
 }
@@ -322,6 +324,12 @@ write_env() {
 }
 
 mkdir -p "$repository/target"
+# One at a time in a checkout: targets that run side by side each begin with this. `-o`: what is installed and stays running
+# does not keep the lock.
+if [[ ${COXSWAIN_SETUP_LOCKED:-} != "$repository" ]] && command_found flock; then
+    COXSWAIN_SETUP_LOCKED=$repository exec flock -o "$repository/target/setup.lock" bash "$(realpath "$0")"
+fi
+unset COXSWAIN_SETUP_LOCKED
 : >"$log"
 [[ $(uname -s) == Linux ]] || fail 'the bed runs real containers and needs Linux'
 need_packages
