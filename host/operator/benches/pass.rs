@@ -1,4 +1,4 @@
-//! What the parts of one pass cost, in time and allocations: `cargo bench -p coxswain --bench pass`.
+//! What the parts of one pass cost, in time and allocations: `cargo bench -p coxswain-operator --bench pass`.
 //!
 //! Parsing, rendering through the sandbox, making the objects, comparing and telling, for jobs of 8, 1,000 and 10,000
 //! workers. Needs the components (`make plugins`). Allocations are exact and the same on every machine.
@@ -11,6 +11,10 @@
 
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
+use coxswain_cluster::{
+    index::JobRow,
+    wire::{PodWire, Wire},
+};
 use coxswain_model::{
     api::MpiJob,
     desired::{self, Desired, Gang},
@@ -22,13 +26,7 @@ use coxswain_model::{
     seen::{PodPhase, PodSeen, Role, Seen, Uid, Version},
     status::{self, Outcome},
 };
-use coxswain_operator::{
-    cluster::{
-        index::JobRow,
-        wire::{PodWire, Wire},
-    },
-    plugins::{Plugins, Rules},
-};
+use coxswain_plugins::{Plugins, Rules};
 use divan::{AllocProfiler, Bencher, black_box};
 use jiff::Timestamp;
 use serde_json::json;

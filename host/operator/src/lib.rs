@@ -1,22 +1,12 @@
-//! The part of Coxswain that acts: watches, writes, leads, serves. What it does is decided in `coxswain-model`.
-//!
-//! A library so that the simulator and the benches can put another cluster behind [`cluster::Cluster`]; the
-//! binary is `main.rs`.
+//! Which job is looked at when, and what a look does: the queue, the reconcile, leadership's terms, endpoints. Wires the
+//! other crates together; knows nothing of command lines.
 #![forbid(unsafe_code)]
 
-pub mod cluster;
-#[cfg(test)]
-mod documentation;
-pub mod error;
-pub mod flags;
-pub mod keys;
-pub mod log;
 pub mod metrics;
-pub mod plugins;
-pub mod progress;
+pub mod options;
+mod progress;
 pub mod queue;
 pub mod reconcile;
-pub mod retries;
+mod retries;
 pub mod run;
-pub mod serve;
-pub mod tool;
+mod serve;

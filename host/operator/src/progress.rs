@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::cluster::key::JobKey;
+use coxswain_cluster::key::JobKey;
 
 /// See the module. Holds the jobs of which something waits.
 #[derive(Debug, Default)]

@@ -16,20 +16,22 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-pub use self::core::{Cause, Ended, Settings};
 use self::core::{Core, Next};
-use crate::{cluster::key::JobKey, metrics::Metrics};
+pub use self::core::{Ended, Settings};
+use coxswain_cluster::{key::JobKey, wake::Cause};
+
+use crate::metrics::ReconcileMetrics;
 
 /// The shell. Cheap to share.
 pub struct Queue {
     core: Mutex<Core>,
     changed: Notify,
-    metrics: Arc<Metrics>,
+    metrics: Arc<ReconcileMetrics>,
 }
 
 impl Queue {
     /// An empty queue.
-    pub fn new(settings: Settings, metrics: Arc<Metrics>) -> Self {
+    pub fn new(settings: Settings, metrics: Arc<ReconcileMetrics>) -> Self {
         Self { core: Mutex::new(Core::new(settings)), changed: Notify::new(), metrics }
     }
 

@@ -1,6 +1,6 @@
 //! One pass over one job: look, think, act, tell.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use coxswain_model::{
     api::MpiJob,
@@ -22,19 +22,14 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{
-    cluster::{Cluster, claims::Claims, key::JobKey},
-    error::Failed,
-    plugins::{NoPlan, Plugins},
-    progress::Progress,
-    queue::Ended,
-    retries::Retries,
-};
+use crate::{progress::Progress, queue::Ended, retries::Retries};
+use coxswain_cluster::{claims::Claims, failed::Failed, key::JobKey, live::Live};
+use coxswain_plugins::{NoPlan, Plugins};
 
 /// What a pass works with.
-pub struct Context<C> {
+pub struct Context {
     /// Eyes and hands.
-    pub cluster: C,
+    pub cluster: Live,
     /// Renders.
     pub plugins: Arc<Plugins>,
     /// Jobs that are rendered and compared at once; each takes some hundred KiB meanwhile. Waiting for the
@@ -94,8 +89,35 @@ impl From<NoPlan> for Rendered {
     }
 }
 
+/// A pass that did not come through, and how the queue is to go on.
+#[derive(Debug)]
+pub struct Unfinished {
+    /// For people.
+    pub failed: Failed,
+    /// For the queue.
+    pub ended: Ended,
+}
+
+impl Unfinished {
+    /// Where it is known when to look again: the writes that failed wait, not the job.
+    fn until(failed: Failed, wake: Option<Duration>) -> Self {
+        Self { failed, ended: Ended::Well { wake } }
+    }
+}
+
+impl From<Failed> for Unfinished {
+    fn from(failed: Failed) -> Self {
+        let ended = match failed.reason {
+            FailureReason::Conflict => Ended::Conflict,
+            FailureReason::Unavailable => Ended::Failed,
+            FailureReason::Foreign | FailureReason::Invalid | FailureReason::Forbidden => Ended::Refused,
+        };
+        Self { failed, ended }
+    }
+}
+
 /// One pass over the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
-pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey, raw: &MpiJob) -> Result<Ended, Failed> {
+pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unfinished> {
     let mut job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
@@ -141,9 +163,11 @@ pub async fn pass<C: Cluster>(ctx: &Context<C>, key: &JobKey, raw: &MpiJob) -> R
     }
     let wake = tale.wake.into_iter().chain(retry).min();
     match (unavailable, failed) {
-        (Some(unavailable), _) => Err(unavailable),
+        (Some(unavailable), _) => Err(unavailable.into()),
         // The tale says when to look again for an object that is in the way.
-        (None, Some(failed)) if failed.reason != FailureReason::Foreign => Err(failed.again(wake)),
+        (None, Some(failed)) if failed.reason != FailureReason::Foreign => {
+            Err(Unfinished::until(failed, wake))
+        }
         _ => Ok(Ended::Well { wake }),
     }
 }
@@ -158,8 +182,8 @@ struct Look {
 
 /// Looks at the job and renders it. The permit is for what is to be decided from that; it is not held while a component
 /// is fetched.
-async fn look<'a, C: Cluster>(
-    ctx: &'a Context<C>,
+async fn look<'a>(
+    ctx: &'a Context,
     mut job: ValidJob,
     claims: &Claims,
 ) -> (Option<SemaphorePermit<'a>>, Look) {
@@ -182,7 +206,7 @@ async fn look<'a, C: Cluster>(
 }
 
 /// What stands behind the device claims of a job that is about to be pinned; the pin says it from then on.
-async fn claims<C: Cluster>(ctx: &Context<C>, job: &ValidJob) -> Result<Claims, Failed> {
+async fn claims(ctx: &Context, job: &ValidJob) -> Result<Claims, Failed> {
     if job.claim_sources().is_empty() {
         return Ok(Claims::default());
     }
@@ -192,8 +216,8 @@ async fn claims<C: Cluster>(ctx: &Context<C>, job: &ValidJob) -> Result<Claims, 
 }
 
 /// Everything that should exist, or why that cannot be said.
-async fn render<C: Cluster>(
-    ctx: &Context<C>,
+async fn render(
+    ctx: &Context,
     job: ValidJob,
     claims: &Claims,
     seen: &Seen,
@@ -239,7 +263,7 @@ async fn render<C: Cluster>(
 }
 
 /// What is kept up of a job that the MPI Operator started. Where no plugin serves it, its host list stays as it is.
-async fn keep_up<C: Cluster>(ctx: &Context<C>, job: &ValidJob, seen: &Seen) -> Rendered {
+async fn keep_up(ctx: &Context, job: &ValidJob, seen: &Seen) -> Rendered {
     let granted = match ctx.plugins.choose(job) {
         Ok(pin) => match ctx.plugins.render(job, &pin, seen, false).await {
             Ok(granted) => Some(granted),

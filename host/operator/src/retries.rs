@@ -12,10 +12,8 @@ use std::{
 use coxswain_model::step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure};
 use tokio::time::Instant;
 
-use crate::{
-    cluster::key::JobKey,
-    queue::delay::{self, CONFLICT, FAILED, REFUSED},
-};
+use crate::queue::delay::{self, CONFLICT, FAILED, REFUSED};
+use coxswain_cluster::key::JobKey;
 
 /// The shell: one memory for all jobs, behind a lock.
 #[derive(Debug, Default)]

@@ -1,16 +1,15 @@
 //! Wiring: the only place that spawns. Every long-lived task's end is the process's end, so that nothing runs on
 //! with one leg missing; Kubernetes starts it anew. No answer of the API server, and no silence, ends one of them.
 
-mod client;
 mod election;
 mod passes;
 mod sight;
 mod terms;
 
-use std::{future::Future, process::ExitCode, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use coxswain_model::{desired::Gang, policy::ClusterPolicy};
+use coxswain_model::{desired::Gang, status::Event};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -26,23 +25,26 @@ use self::{
     terms::{Leading, Terms},
 };
 use crate::{
-    cluster::{
-        Wake, events,
-        index::Shared,
-        last_seen::LastSeen,
-        lease::Standing,
-        live::{Claimed, Live},
-        pace::Pace,
-        rest::Rest,
-        watch::{Synced, Watches},
-    },
-    flags::Flags,
-    log,
-    metrics::Metrics,
-    plugins::{self, Answer, InCluster, LiveJobs, Plugins, Rules, Trust, state::Store},
-    queue::{Cause, Queue, Settings},
+    metrics::ReconcileMetrics,
+    options::Options,
+    queue::{Queue, Settings},
     serve,
 };
+use coxswain_cluster::{
+    client,
+    events::{self, Subject},
+    index::Shared,
+    key::JobKey,
+    last_seen::LastSeen,
+    lease::Standing,
+    live::{Claimed, Live},
+    metrics::Metrics,
+    pace::Pace,
+    rest::Rest,
+    wake::{Cause, Wake},
+    watch::{Synced, Watches},
+};
+use coxswain_plugins::{self as plugins, Answer, InCluster, LiveJobs, Plugins, state::Store};
 
 /// Threads that requests and watches share; plugins and key pairs have others. One does some 2 000 requests a second,
 /// more than an API server takes; each further one costs memory and wakes the others for nothing.
@@ -51,20 +53,10 @@ const WORKERS: usize = 2;
 /// How often rows that no watch has confirmed are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Runs the operator until it is told to end (success) or cannot go on (failure).
-pub fn operator(flags: Flags) -> ExitCode {
-    let result = log::start(flags.log_format, flags.verbosity).and_then(|()| {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
-        runtime.context("starting the runtime")?.block_on(run(flags))
-    });
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "ending");
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the operator until it is told to end. An error is why it cannot go on.
+pub fn operator(options: Options) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
+    runtime.context("starting the runtime")?.block_on(run(options))
 }
 
 /// Long-lived tasks by name.
@@ -88,24 +80,25 @@ impl Tasks {
     }
 }
 
-async fn run(flags: Flags) -> anyhow::Result<()> {
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), ?flags, "starting");
+async fn run(options: Options) -> anyhow::Result<()> {
     // The lease has connections of its own, so that no burst of creates stands before a renewal.
-    let (client, for_lease) = (client::new(&flags).await?, client::new(&flags).await?);
-    operate(flags, client, for_lease).await
+    let (client, for_lease) =
+        (client::new(&options.api_server).await?, client::new(&options.api_server).await?);
+    operate(options, client, for_lease).await
 }
 
 /// Ends with an error only where the configuration, or a task, is broken: whatever the API server answers.
-async fn operate(flags: Flags, client: Client, for_lease: Client) -> anyhow::Result<()> {
+async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new().context("setting up metrics")?);
-    let namespace = Some(flags.namespace.clone()).filter(|namespace| !namespace.is_empty());
-    metrics.looks_at(namespace.as_deref());
+    let counts = ReconcileMetrics::new(metrics.registry()).context("setting up metrics")?;
+    let (counts, namespace) = (Arc::new(counts), options.namespace.clone());
+    counts.looks_at(namespace.as_deref());
 
     let standing = Standing::default();
-    let at_once = flags.threadiness.unwrap_or(Settings::default().at_once);
+    let at_once = options.at_once.unwrap_or(Settings::default().at_once);
     let settings = Settings { at_once, ..Settings::default() };
-    let queue = Arc::new(Queue::new(settings, Arc::clone(&metrics)));
-    let pace = Pace::new(flags.api_rate(), Arc::clone(&metrics));
+    let queue = Arc::new(Queue::new(settings, Arc::clone(&counts)));
+    let pace = Pace::new(options.api_rate, Arc::clone(&metrics));
     let rest =
         Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics)).while_leading(standing.clone());
     let (sink, writer) = events::channel(rest.clone(), Arc::clone(&metrics));
@@ -130,20 +123,20 @@ async fn operate(flags: Flags, client: Client, for_lease: Client) -> anyhow::Res
         events: live.events.clone(),
         standing: standing.clone(),
     };
-    let mut kinds = start_watches(&mut tasks, &watches, &client, &flags.gang());
-    let (plugins, plugins_ready) = start_plugins(&mut tasks, &flags, &client, &live, &kinds, &standing)?;
+    let mut kinds = start_watches(&mut tasks, &watches, &client, &options.gang);
+    let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &standing)?;
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready });
     let sight = Sight::new(kinds, watches.last_seen.clone());
     tasks.spawn("sweep", sweep(watches));
-    serve(&mut tasks, &flags, &sight, &standing, &live, &queue, &plugins).await?;
+    serve(&mut tasks, &options, &sight, &standing, &live, &queue, &plugins, &counts).await?;
 
     let mut stages = Stages::default();
-    let candidate = election::candidate(&flags, for_lease, standing.clone(), &metrics);
+    let candidate = election::candidate(&options.lock_namespace, for_lease, standing.clone(), &metrics);
     let identity = candidate.identity().to_owned();
     let (candidacy, is_candidate) = watch::channel(false);
     stages.start("leader election", |stop| candidate.run(stop, is_candidate));
     stages.start("events", |stop| writer.run(stop));
-    let work = Leading { live, plugins, queue, flags, identity };
+    let work = Leading { live, plugins, queue, metrics: counts, options, identity };
     stages.start("terms", |stop| Terms { sight, standing, candidacy, work }.run(stop));
 
     let end = tokio::select! {
@@ -237,44 +230,56 @@ fn start_watches(tasks: &mut Tasks, watches: &Watches, client: &Client, gang: &G
 /// looked at.
 fn start_plugins(
     tasks: &mut Tasks,
-    flags: &Flags,
+    options: &Options,
     client: &Client,
     live: &Live,
     kinds: &[Kind],
     standing: &Standing,
 ) -> anyhow::Result<(Arc<Plugins>, watch::Receiver<bool>)> {
-    let namespace = flags.plugins().to_owned();
-    let keys = flags.plugin_keys.as_deref().map(|file| {
-        std::fs::read_to_string(file).with_context(|| format!("reading --plugin-keys {}", file.display()))
-    });
-    let rules = Rules {
-        tuners: flags.tuners.clone(),
-        cluster_domain: flags.domain().map(Into::into),
-        policy: ClusterPolicy { wants: flags.allow_wants.clone(), ..ClusterPolicy::default() },
-        trust: Trust::new(flags.plugin_signatures, keys.transpose()?.as_deref())?,
-    };
+    let namespace = options.plugin_namespace.clone();
     let synced = kinds.iter().map(|kind| kind.listed.clone()).collect();
     let cluster = InCluster {
         store: Store::new(client.clone(), &namespace),
-        jobs: LiveJobs { index: live.index.clone(), gang: flags.gang(), synced },
+        jobs: LiveJobs { index: live.index.clone(), gang: options.gang.clone(), synced },
         standing: standing.clone(),
     };
-    let (plugins, turns) = Plugins::in_cluster(rules, cluster, live.metrics.registry())?;
+    let (plugins, turns) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
-    let floor = flags.plugin_dir.clone();
+    let floor = options.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
         // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
         if let Err(error) = following.load_floor(&floor).await {
             tracing::error!(error = format!("{error:#}"), "loading the plugins of --plugin-dir");
             return;
         }
-        let tell = |answer: Answer| live.plugin_answered(&namespace, answer);
+        let tell = |answer: Answer| tell_of_plugin(&live, &namespace, answer);
         plugins::follow(following, client, turns, &namespace, ready, tell).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))
+}
+
+/// Tells on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
+/// plugin.
+fn tell_of_plugin(live: &Live, namespace: &str, answer: Answer) {
+    let subject = Subject {
+        api_version: "v1",
+        kind: "ConfigMap",
+        namespace: namespace.to_owned(),
+        name: answer.name,
+        uid: answer.uid,
+        version: String::new(),
+    };
+    let Answer { warning, reason, message, .. } = answer;
+    live.events.tell(subject, Event { warning, reason: reason.to_owned(), message });
+    if answer.switched {
+        let jobs: Vec<JobKey> = live.index.read().jobs.jobs().cloned().collect();
+        for job in &jobs {
+            (live.wake)(job, Cause::Other);
+        }
+    }
 }
 
 /// Lets the index drop what no watch has confirmed, and what DNS has forgotten.
@@ -295,31 +300,33 @@ async fn sweep(watches: Watches) {
 
 async fn serve(
     tasks: &mut Tasks,
-    flags: &Flags,
+    options: &Options,
     sight: &Sight,
     standing: &Standing,
     live: &Live,
     queue: &Arc<Queue>,
     plugins: &Arc<Plugins>,
+    counts: &Arc<ReconcileMetrics>,
 ) -> anyhow::Result<()> {
-    if flags.health_port != 0 {
+    if options.health_port != 0 {
         let (sight, standing) = (sight.clone(), standing.clone());
         let checks = serve::health::Checks {
             leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
             unseen: Arc::new(move || sight.unseen().iter().map(ToString::to_string).collect()),
         };
-        let listener = serve::listen(flags.health_port).await?;
+        let listener = serve::listen(options.health_port).await?;
         tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));
     }
-    if flags.monitoring_port != 0 {
+    if options.monitoring_port != 0 {
         let sources = serve::metrics::Sources {
             metrics: Arc::clone(&live.metrics),
+            counts: Arc::clone(counts),
             index: live.index.clone(),
             queue: Arc::clone(queue),
             pace: Arc::clone(live.rest.pace()),
             plugins: Arc::clone(plugins),
         };
-        let listener = serve::listen(flags.monitoring_port).await?;
+        let listener = serve::listen(options.monitoring_port).await?;
         tasks.spawn("metrics", serve::serve(listener, serve::metrics::routes(sources)));
     }
     Ok(())

@@ -15,19 +15,7 @@ use super::{
     line::{Due, Line, Rank, Ticket},
     slots::Slots,
 };
-use crate::cluster::key::JobKey;
-
-/// Why a job is to be looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The `MPIJob` is new or changed: at once, also during backoff (the change may be the repair).
-    Job,
-    /// One of its objects changed: after [`Settings::coalesce`], so that a storm of pods costs a few passes; after a
-    /// pass that failed not before [`FLOOR`].
-    Child,
-    /// Something else says so, at once: a pass that ran out of time, a plugin that came.
-    Other,
-}
+use coxswain_cluster::{key::JobKey, wake::Cause};
 
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

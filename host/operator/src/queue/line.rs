@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::cluster::key::JobKey;
+use coxswain_cluster::key::JobKey;
 
 /// Why a job is due, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,9 +5,8 @@ use std::{sync::Arc, time::Duration};
 use coxswain_model::api::wire;
 use kube::Client;
 
-use crate::{
-    cluster::lease::{Candidate, LeaseApi, Standing, Timing},
-    flags::Flags,
+use coxswain_cluster::{
+    lease::{Candidate, LeaseApi, Standing, Timing},
     metrics::Metrics,
 };
 
@@ -16,7 +15,7 @@ pub const UNHEALTHY: Duration = Duration::from_secs(35);
 
 /// A candidate over a client of its own.
 pub fn candidate(
-    flags: &Flags,
+    namespace: &str,
     client: Client,
     standing: Standing,
     metrics: &Arc<Metrics>,
@@ -26,7 +25,7 @@ pub fn candidate(
         client,
         metrics: Arc::clone(metrics),
         limit: timing.answer,
-        namespace: flags.lock_namespace.clone(),
+        namespace: namespace.to_owned(),
         name: wire::OPERATOR_NAME.to_owned(),
     };
     Candidate::new(record, identity(), timing, standing)

@@ -11,19 +11,19 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    cluster::{
-        Cluster,
-        key::JobKey,
-        live::Live,
-        rate::{Bucket, Rate},
-    },
-    flags::Flags,
-    plugins::Plugins,
+    metrics::ReconcileMetrics,
+    options::Options,
     progress::Progress,
     queue::{Ended, Queue},
-    reconcile::{self, Context},
+    reconcile::{self, Context, Unfinished},
     retries::Retries,
 };
+use coxswain_cluster::{
+    key::JobKey,
+    live::Live,
+    rate::{Bucket, Rate},
+};
+use coxswain_plugins::Plugins;
 
 /// Jobs rendered at once: as many as keep the cores busy.
 const RENDERING: usize = 8;
@@ -31,25 +31,32 @@ const RENDERING: usize = 8;
 /// See the module.
 pub struct Passes {
     live: Live,
-    context: Context<Live>,
+    context: Context,
     queue: Arc<Queue>,
+    metrics: Arc<ReconcileMetrics>,
     rate: Option<Rate>,
 }
 
 impl Passes {
-    /// As the flags say.
-    pub fn new(live: Live, plugins: Arc<Plugins>, queue: Arc<Queue>, flags: &Flags) -> Self {
+    /// As the options say.
+    pub fn new(
+        live: Live,
+        plugins: Arc<Plugins>,
+        queue: Arc<Queue>,
+        metrics: Arc<ReconcileMetrics>,
+        options: &Options,
+    ) -> Self {
         let context = Context {
             cluster: live.clone(),
             plugins,
             rendering: Semaphore::new(RENDERING),
             progress: Progress::default(),
             retries: Retries::default(),
-            gang: flags.gang(),
-            cluster_domain: flags.domain().map(Into::into),
-            lost_worker: flags.lost_worker(),
+            gang: options.gang.clone(),
+            cluster_domain: options.rules.cluster_domain.clone(),
+            lost_worker: options.lost_worker,
         };
-        Self { live, context, queue, rate: flags.pass_rate() }
+        Self { live, context, queue, metrics, rate: options.pass_rate }
     }
 
     /// Runs passes until `grace` says how long those under way may go on; after that they are cut off.
@@ -114,16 +121,17 @@ impl Passes {
         let (outcome, ended) = match pass.await {
             Ok(Ok(ended)) => ("ok", ended),
             Ok(Err(failed)) => {
+                let Unfinished { failed, ended } = failed;
                 span.in_scope(|| tracing::warn!(reason = ?failed.reason, error = %failed, "pass failed"));
-                ("failed", failed.ended())
+                ("failed", ended)
             }
             Err(_) => {
-                self.live.metrics.pass_panicked();
+                self.metrics.pass_panicked();
                 span.in_scope(|| tracing::error!("pass panicked; this is a bug"));
                 ("panicked", Ended::Failed)
             }
         };
-        self.live.metrics.pass_finished(outcome, start.elapsed());
+        self.metrics.pass_finished(outcome, start.elapsed());
         ended
     }
 }

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::cluster::last_seen::{Failing, LastSeen};
+use coxswain_cluster::last_seen::{Failing, LastSeen};
 
 /// A watch that fails for so long sees nothing: what has been away for less is still known well enough.
 const LONGEST_FAILING: Duration = Duration::from_mins(1);

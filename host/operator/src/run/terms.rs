@@ -16,12 +16,9 @@ use super::{
     passes::Passes,
     sight::{Sight, words},
 };
-use crate::{
-    cluster::{events::Subject, lease::Standing, live::Live},
-    flags::Flags,
-    plugins::Plugins,
-    queue::{Cause, Queue},
-};
+use crate::{metrics::ReconcileMetrics, options::Options, queue::Queue};
+use coxswain_cluster::{events::Subject, lease::Standing, live::Live, wake::Cause};
+use coxswain_plugins::Plugins;
 
 /// How long passes may go on after this replica was told to end, or gives the lease up.
 const GRACE: Duration = Duration::from_secs(10);
@@ -138,7 +135,9 @@ pub struct Leading {
     /// Empty between two terms.
     pub queue: Arc<Queue>,
     /// For [`Passes`].
-    pub flags: Flags,
+    pub metrics: Arc<ReconcileMetrics>,
+    /// For [`Passes`].
+    pub options: Options,
     /// Of the candidate.
     pub identity: String,
 }
@@ -160,8 +159,7 @@ impl Work for Leading {
             () = self.plugins.lead(term) => true,
         };
         if taken_over {
-            let passes =
-                Passes::new(live.clone(), Arc::clone(&self.plugins), Arc::clone(&self.queue), &self.flags);
+            let passes = self.passes(live.clone());
             passes.run(grace).await;
         }
         self.plugins.follow_only();
@@ -172,11 +170,16 @@ impl Work for Leading {
 }
 
 impl Leading {
+    fn passes(&self, live: Live) -> Passes {
+        let (plugins, queue) = (Arc::clone(&self.plugins), Arc::clone(&self.queue));
+        Passes::new(live, plugins, queue, Arc::clone(&self.metrics), &self.options)
+    }
+
     fn tell(&self, what: &str) {
         let lease = Subject {
             api_version: "coordination.k8s.io/v1",
             kind: "Lease",
-            namespace: self.flags.lock_namespace.clone(),
+            namespace: self.options.lock_namespace.clone(),
             name: wire::OPERATOR_NAME.to_owned(),
             uid: String::new(),
             version: String::new(),

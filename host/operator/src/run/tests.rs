@@ -86,10 +86,13 @@ impl Server {
     }
 
     fn start(&self) -> JoinHandle<anyhow::Result<()>> {
-        let words =
-            ["--health-port=0", "--plugin-dir=/nonexistent", "--lock-namespace=n", "--plugin-namespace=n"];
-        let flags = Flags::read(words.map(str::to_owned)).unwrap();
-        tokio::spawn(operate(flags, self.client(), self.client()))
+        let options = Options {
+            plugin_dir: "/nonexistent".into(),
+            lock_namespace: "n".to_owned(),
+            plugin_namespace: "n".to_owned(),
+            ..Options::default()
+        };
+        tokio::spawn(operate(options, self.client(), self.client()))
     }
 }
 
@@ -179,11 +182,11 @@ async fn a_refusal_of_what_concerns_plugins_ends_nothing_and_holds_up_no_leader_
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_is_woken_while_a_renewal_is_late_is_looked_at_when_it_has_come() {
-    let metrics = Arc::new(Metrics::new().unwrap());
-    let queue = Arc::new(Queue::new(Settings::default(), metrics));
+    let metrics = ReconcileMetrics::new(Metrics::new().unwrap().registry()).unwrap();
+    let queue = Arc::new(Queue::new(Settings::default(), Arc::new(metrics)));
     let (standing, deadline) = (Standing::default(), Duration::from_secs(10));
     let wake = waker(&queue, &standing, Shared::default());
-    let job = crate::cluster::key::JobKey::new("team-a", "pi");
+    let job = JobKey::new("team-a", "pi");
     wake(&job, Cause::Job);
     assert_eq!(queue.depth(), 0, "a standby lets nothing pile up");
 

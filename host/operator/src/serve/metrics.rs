@@ -10,18 +10,17 @@ use axum::{
     routing::get,
 };
 
-use crate::{
-    cluster::{index::Shared, pace::Pace},
-    metrics::Metrics,
-    plugins::Plugins,
-    queue::Queue,
-};
+use crate::{metrics::ReconcileMetrics, queue::Queue};
+use coxswain_cluster::{index::Shared, metrics::Metrics, pace::Pace};
+use coxswain_plugins::Plugins;
 
 /// What is read when Prometheus asks.
 #[derive(Clone)]
 pub struct Sources {
-    /// The instruments.
+    /// Instruments, and all of them as text.
     pub metrics: Arc<Metrics>,
+    /// Instruments of reconciles.
+    pub counts: Arc<ReconcileMetrics>,
     /// Counted when asked.
     pub index: Shared,
     /// Counted when asked.
@@ -38,7 +37,7 @@ pub fn routes(sources: Sources) -> Router {
 }
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let Sources { metrics, index, queue, pace, plugins } = sources;
+    let Sources { metrics, counts, index, queue, pace, plugins } = sources;
     {
         let index = index.read();
         metrics.cached("MPIJob", index.jobs.count());
@@ -49,10 +48,10 @@ async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
         metrics.cached("Job", index.launchers.count());
         metrics.cached("PodGroup", index.groups.count());
     }
-    metrics.queued(queue.depth());
+    counts.queued(queue.depth());
     metrics.limit(pace.limit());
     plugins.count_pins();
-    match metrics.text() {
+    match metrics.registry().text() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
             (StatusCode::OK, kind, text).into_response()

@@ -1,5 +1,6 @@
 //! The queue, passes and pace together, over an API server made of a closure.
 
+use coxswain_test_support::api_server::{Asked, Fake, Reply};
 use std::collections::BTreeMap;
 
 use coxswain_model::{
@@ -12,21 +13,19 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::{
-    cluster::{
-        events,
-        fake::{Asked, Fake, Reply},
-        index::Shared,
-        lease::Standing,
-        live::Claimed,
-        pace::Pace,
-        rest::Rest,
-        wire::{ConfigWire, JobWire, LauncherWire, Wire as _},
-    },
+use crate::queue::Settings;
+use coxswain_cluster::{
+    events,
+    index::Shared,
+    lease::Standing,
+    live::Claimed,
     metrics::{Metrics, Registry},
-    plugins::{InCluster, LiveJobs, Rules, state::Store},
-    queue::{Cause, Settings},
+    pace::Pace,
+    rest::Rest,
+    wake::Cause,
+    wire::{ConfigWire, JobWire, LauncherWire, Wire as _},
 };
+use coxswain_plugins::{InCluster, LiveJobs, Rules, state::Store};
 
 const WORKERS: usize = 3;
 
@@ -40,12 +39,13 @@ struct Bench {
 impl Bench {
     fn new(client: &Client, plugins: Plugins) -> Self {
         let metrics = Arc::new(Metrics::new().unwrap());
+        let counts = Arc::new(ReconcileMetrics::new(metrics.registry()).unwrap());
         let pace = Pace::new(None, Arc::clone(&metrics));
         tokio::spawn(Arc::clone(&pace).run());
         let rest = Rest::new(client.clone(), pace, Arc::clone(&metrics));
         // Nobody writes events here.
         let (sink, _) = events::channel(rest.clone(), Arc::clone(&metrics));
-        let queue = Arc::new(Queue::new(Settings::default(), Arc::clone(&metrics)));
+        let queue = Arc::new(Queue::new(Settings::default(), Arc::clone(&counts)));
         let index = Shared::default();
         let wake = {
             let queue = Arc::clone(&queue);
@@ -53,8 +53,7 @@ impl Bench {
         };
         let claimed = Claimed::default();
         let live = Live { rest, index: index.clone(), events: sink, metrics, wake, claimed };
-        let flags = Flags::read(std::iter::empty()).unwrap();
-        let passes = Passes::new(live, Arc::new(plugins), Arc::clone(&queue), &flags);
+        let passes = Passes::new(live, Arc::new(plugins), Arc::clone(&queue), counts, &Options::default());
         let (stop, stopped) = watch::channel(None);
         let running = tokio::spawn(passes.run(stopped));
         Self { index, queue, stop, running }

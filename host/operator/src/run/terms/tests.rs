@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{cluster::last_seen::LastSeen, run::sight::Kind};
+use crate::run::sight::Kind;
+use coxswain_cluster::last_seen::LastSeen;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 

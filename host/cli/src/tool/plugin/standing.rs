@@ -1,0 +1,241 @@
+//! How the cluster's plugins stand: what each ConfigMap asks for, what became of it, and which jobs live by which
+//! component.
+//!
+//! In: the ConfigMaps of the plugin namespace and the cluster's jobs, as [`gather`] reads them. Out: a [`Standing`] for
+//! each plugin, decided by [`standings`] without a cluster.
+
+mod gather;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coxswain_model::pin::{Digest, Pin};
+use serde::Serialize;
+
+pub use self::gather::gather;
+use coxswain_plugins::{
+    source::Wish,
+    state::{Outcome, Refusal, Served, Waiting},
+};
+
+/// How a plugin stands.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// Its name.
+    pub name: String,
+    /// In a word.
+    pub state: State,
+    /// Why its ConfigMap does not serve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What new jobs get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<Serving>,
+    /// What its ConfigMap holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wished: Option<Digest>,
+    /// Its ConfigMaps, which should be one or none.
+    pub config_maps: Vec<String>,
+    /// Namespaces whose jobs may use it; empty: all.
+    pub namespaces: String,
+    /// What served before, newest first.
+    pub earlier: Vec<Served>,
+    /// What never serves.
+    pub refused: Vec<Refusal>,
+    /// Live jobs by the component that renders them, if they could be listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Vec<Pinned>>,
+    /// Live jobs that wait because it broke on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Vec<Fault>>,
+}
+
+/// Where a plugin stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// What its ConfigMap holds serves new jobs.
+    Active,
+    /// It has no ConfigMap; the image's component serves.
+    Image,
+    /// An administrator went back to what served before.
+    RolledBack,
+    /// What its ConfigMap holds waits for approval.
+    Held,
+    /// What its ConfigMap holds was refused.
+    Refused,
+    /// Two ConfigMaps ask for it.
+    Conflict,
+    /// The operator has not looked at its ConfigMap yet.
+    Unread,
+    /// It does not serve new jobs; jobs may still live by it.
+    Gone,
+}
+
+/// What new jobs get.
+#[derive(Debug, Serialize)]
+pub struct Serving {
+    /// The component.
+    pub digest: Digest,
+    /// The administrator's settings.
+    pub settings: BTreeMap<String, String>,
+    /// What it says of itself, if its copy is there.
+    #[serde(flatten)]
+    pub about: Option<About>,
+}
+
+/// What a component says of itself.
+#[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "the contract's own words")]
+pub struct About {
+    pub version: String,
+    pub summary: String,
+    pub kinds: Vec<&'static str>,
+    pub serves: Vec<String>,
+}
+
+/// Jobs that one component renders until they end.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Pinned {
+    /// The component.
+    pub digest: Digest,
+    /// `namespace/name`, sorted.
+    pub jobs: Vec<String>,
+}
+
+/// A job that a plugin broke on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// `namespace/name`.
+    pub job: String,
+    /// What its condition says.
+    pub message: String,
+}
+
+/// A ConfigMap that asks for a plugin.
+#[derive(Debug)]
+pub struct Asked {
+    /// The label's value.
+    pub plugin: String,
+    /// Name of the ConfigMap.
+    pub config_map: String,
+    /// What it says, or why it cannot be read.
+    pub wish: Result<Wish, String>,
+}
+
+/// A job that has not ended.
+#[derive(Debug)]
+pub struct LiveJob {
+    /// `namespace/name`.
+    pub key: String,
+    /// What renders it, if anything does yet.
+    pub pin: Option<Pin>,
+    /// What the condition says, where a plugin broke on it.
+    pub fault: Option<String>,
+}
+
+/// Everything that was read.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// What became of each plugin.
+    pub outcomes: BTreeMap<String, Outcome>,
+    /// Every plugin's ConfigMap.
+    pub asked: Vec<Asked>,
+    /// What components say of themselves.
+    pub about: BTreeMap<Digest, About>,
+    /// Absent: the jobs could not be listed.
+    pub jobs: Option<Vec<LiveJob>>,
+}
+
+/// Every plugin that serves, is asked for, or renders a live job, by name.
+pub fn standings(gathered: &Gathered) -> Vec<Standing> {
+    let asked = gathered.asked.iter().map(|asked| asked.plugin.as_str());
+    let pins = gathered.jobs.iter().flatten().filter_map(|job| job.pin.as_ref());
+    let pinned = pins.flat_map(Pin::plugins).map(|pinned| pinned.name.as_str());
+    let names: BTreeSet<&str> =
+        gathered.outcomes.keys().map(String::as_str).chain(asked).chain(pinned).collect();
+    names.into_iter().map(|name| standing(name, gathered)).collect()
+}
+
+fn standing(name: &str, gathered: &Gathered) -> Standing {
+    let outcome = gathered.outcomes.get(name).cloned().unwrap_or_default();
+    let asked: Vec<&Asked> = gathered.asked.iter().filter(|asked| asked.plugin == name).collect();
+    let (state, why) = state(&asked, &outcome);
+    let wished = match asked.as_slice() {
+        [Asked { wish: Ok(wish), .. }] => Some(wish.candidate.digest.clone()),
+        _ => None,
+    };
+    let active = outcome.active.map(|Served { digest, settings }| Serving {
+        about: gathered.about.get(&digest).cloned(),
+        digest,
+        settings,
+    });
+    Standing {
+        name: name.to_owned(),
+        state,
+        why,
+        active,
+        wished,
+        config_maps: asked.iter().map(|asked| asked.config_map.clone()).collect(),
+        namespaces: outcome.access.to_string(),
+        earlier: outcome.earlier,
+        refused: outcome.refused,
+        pinned: gathered.jobs.as_ref().map(|jobs| pinned(name, jobs)),
+        faults: gathered.jobs.as_ref().map(|jobs| faults(name, jobs)),
+    }
+}
+
+fn state(asked: &[&Asked], outcome: &Outcome) -> (State, Option<String>) {
+    let wish = match asked {
+        [] if outcome.active.is_some() => return (State::Image, None),
+        [] => return (State::Gone, None),
+        [Asked { wish: Ok(wish), .. }] => wish,
+        [Asked { wish: Err(why), .. }] => return (State::Refused, Some(why.clone())),
+        _ => return (State::Conflict, Some("several ConfigMaps ask for it: remove all but one".into())),
+    };
+    let candidate = &wish.candidate;
+    let serves = |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
+    if outcome.active.as_ref().is_some_and(serves) {
+        return (State::Active, None);
+    }
+    if wish.rollback.as_ref().is_some_and(|rollback| rollback.from == wish.identity()) {
+        return (State::RolledBack, None);
+    }
+    match &outcome.candidate {
+        Some(Waiting { digest, held, why }) if *digest == candidate.digest => {
+            (if *held { State::Held } else { State::Refused }, Some(why.clone()))
+        }
+        _ => match outcome.refusal(&candidate.digest) {
+            Some(why) => (State::Refused, Some(why.to_owned())),
+            None => (State::Unread, None),
+        },
+    }
+}
+
+fn pinned(name: &str, jobs: &[LiveJob]) -> Vec<Pinned> {
+    let mut by_digest: BTreeMap<&Digest, BTreeSet<&str>> = BTreeMap::new();
+    for job in jobs {
+        let plugins = job.pin.iter().flat_map(Pin::plugins);
+        for pinned in plugins.filter(|pinned| pinned.name == name) {
+            by_digest.entry(&pinned.digest).or_default().insert(&job.key);
+        }
+    }
+    let own = |(digest, jobs): (&Digest, BTreeSet<&str>)| Pinned {
+        digest: digest.clone(),
+        jobs: jobs.into_iter().map(str::to_owned).collect(),
+    };
+    by_digest.into_iter().map(own).collect()
+}
+
+/// The condition's message begins with `plugin NAME@DIGEST`.
+fn faults(name: &str, jobs: &[LiveJob]) -> Vec<Fault> {
+    let beginning = format!("plugin {name}@");
+    let fault = |job: &LiveJob| {
+        let message = job.fault.clone().filter(|message| message.starts_with(&beginning))?;
+        Some(Fault { job: job.key.clone(), message })
+    };
+    jobs.iter().filter_map(fault).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The single writes: the request of each step, and what its answer means.
+
+use bytes::Bytes;
+use coxswain_model::{
+    api::wire,
+    desired::{launcher, secret},
+    seen::{Uid, Version},
+    step::{FailureReason, Kind, ObjectName, StepFailure},
+};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{Applier, Result1, Wrote};
+use crate::{
+    fold, keys,
+    pace::Flow,
+    rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, Stop, collection, kind_label},
+};
+
+/// What holds a template of the user's is refused if a field is misspelt: the CRD lets unknown fields of pods pass,
+/// as newer Kubernetes versions may know them, and by default the API server drops them without a word to the user.
+fn validation(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pod | Kind::Job => "?fieldValidation=Strict",
+        _ => "",
+    }
+}
+
+impl Applier<'_> {
+    pub(super) async fn create(&self, object: ObjectName, manifest: &Value) -> Result1 {
+        let annotations =
+            manifest.pointer("/metadata/annotations").filter(|_| object.kind == Kind::ConfigMap);
+        let manifest = Bytes::from(manifest.to_string());
+        self.post(object, || true, || manifest.clone(), annotations).await
+    }
+
+    /// The key pair is made on a thread for computing; the private half goes nowhere but into the request.
+    pub(super) async fn create_secret(&self, object: ObjectName, manifest: &Value) -> Result1 {
+        let keys = tokio::task::spawn_blocking(keys::pair).await.map_err(anyhow::Error::from).flatten();
+        match keys {
+            Ok(keys) => self.create(object, &secret::with_keys(manifest, &keys)).await,
+            Err(error) => {
+                let message = format!("{error:#}");
+                Err(StepFailure { object, reason: FailureReason::Unavailable, message }.into())
+            }
+        }
+    }
+
+    /// One whose answer was lost is found by the next try. `annotations`, of a ConfigMap, say what it holds: one that
+    /// exists and says something else is not what was asked for.
+    pub(super) async fn post(
+        &self,
+        object: ObjectName,
+        wanted: impl Fn() -> bool,
+        manifest: impl Fn() -> Bytes,
+        annotations: Option<&Value>,
+    ) -> Result1 {
+        let call = || {
+            let mut path = collection(object.kind, self.job.names.namespace());
+            path.push_str(validation(object.kind));
+            let call = Call::new(kind_label(object.kind), Method::POST, path);
+            call.body("application/json", manifest()).metadata_of(object.kind)
+        };
+        let holder = self.job.key();
+        match self.rest.persist(self.tries(flow(object.kind), &holder), wanted, call).await {
+            Ok(body) => {
+                fold::wrote(self.index, object.kind, &body);
+                Ok(Wrote::Created)
+            }
+            Err(Stop::Failed(refused)) if refused.code == 409 => {
+                self.adopt(object, refused, annotations).await
+            }
+            Err(stop) => Err(stop.map(|refused| failure(object, &refused))),
+        }
+    }
+
+    pub(super) async fn patch(
+        &self,
+        object: ObjectName,
+        uid: &Uid,
+        version: Version,
+        mut change: Value,
+        subresource: Option<&'static str>,
+    ) -> Result1 {
+        let preconditions = [("uid", uid.to_string()), ("resourceVersion", version.0.to_string())];
+        if let Some(fields) = change.as_object_mut() {
+            let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+            for (key, value) in preconditions {
+                if let Some(metadata) = metadata.as_object_mut() {
+                    metadata.insert(key.to_owned(), value.into());
+                }
+            }
+        }
+        let mut path = self.path(&object);
+        if let Some(subresource) = subresource {
+            path = format!("{path}/{subresource}");
+        }
+        let call =
+            Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, change.to_string());
+        let body = self.write_seen(&object, uid, call).await?;
+        fold::wrote(self.index, object.kind, &body);
+        Ok(Wrote::Changed)
+    }
+
+    pub(super) async fn resume(&self, object: ObjectName, uid: &Uid, desired: &Value) -> Result1 {
+        let kind = kind_label(object.kind);
+        let mut current = self.read(&object, uid).await?;
+        if current.pointer("/status/startTime").is_some_and(|time| !time.is_null()) {
+            let version = current.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+            let reset = json!({"metadata": {"uid": uid.to_string(), "resourceVersion": version}, "status": {"startTime": null}});
+            let path = format!("{}/status", self.path(&object));
+            let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, reset.to_string());
+            current = parsed(&object, &self.write_seen(&object, uid, call).await?)?;
+        }
+        let call =
+            Call::new(kind, Method::PUT, self.path(&object)).json(&launcher::resumed(current, desired));
+        let body = self.write_seen(&object, uid, call).await?;
+        fold::wrote(self.index, object.kind, &body);
+        Ok(Wrote::Changed)
+    }
+
+    /// The object as it is, if it is still the one with this uid.
+    async fn read(&self, object: &ObjectName, uid: &Uid) -> Result<Value, Stop<StepFailure>> {
+        let call = Call::new(kind_label(object.kind), Method::GET, self.path(object));
+        let body = self.write_seen(object, uid, call).await?;
+        let current = parsed(object, &body)?;
+        if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.to_string()) {
+            return Ok(current);
+        }
+        let message = "the object is another one by now".to_owned();
+        Err(StepFailure { object: object.clone(), reason: FailureReason::Conflict, message }.into())
+    }
+
+    pub(super) async fn open_gate(&self, pod: String, version: Version, position: usize) -> Result1 {
+        let object = ObjectName { kind: Kind::Pod, name: pod };
+        let gate = format!("/spec/schedulingGates/{position}");
+        let patch = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version.0.to_string()},
+            {"op": "test", "path": format!("{gate}/name"), "value": wire::GATE_WORKERS},
+            {"op": "remove", "path": gate},
+        ]);
+        let call = Call::new("Pod", Method::PATCH, self.path(&object)).body(JSON_PATCH, patch.to_string());
+        match self.persist(Flow::Objects, call).await {
+            Ok(body) => {
+                fold::wrote(self.index, Kind::Pod, &body);
+                Ok(Wrote::Changed)
+            }
+            // A test that does not hold is answered with 422: the pod has changed since it was seen.
+            Err(Stop::Failed(refused)) if refused.code == 422 => {
+                Err(StepFailure { reason: FailureReason::Conflict, ..failure(object, &refused) }.into())
+            }
+            Err(Stop::Failed(refused)) => {
+                let seen = self.index.read();
+                let pod = seen.pods.of(&self.key).iter().find(|pod| *pod.name == *object.name);
+                let pod_uid = pod.map(|pod| pod.uid.clone());
+                drop(seen);
+                if let Some(uid) = pod_uid {
+                    self.drop_if_gone(&object, &uid, &refused);
+                }
+                Err(changed(object, &refused).into())
+            }
+            Err(stop) => Err(stop.map(|refused| changed(object, &refused))),
+        }
+    }
+
+    pub(super) async fn delete(&self, object: ObjectName, uid: &Uid, version: Option<Version>) -> Result1 {
+        let mut preconditions = json!({"uid": uid.to_string()});
+        if let (Some(version), Some(fields)) = (version, preconditions.as_object_mut()) {
+            fields.insert("resourceVersion".to_owned(), version.0.to_string().into());
+        }
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": preconditions,
+        });
+        let kind = object.kind;
+        let call = Call::new(kind_label(kind), Method::DELETE, self.path(&object)).json(&options);
+        let body = match self.persist(flow(kind), call.metadata_only()).await {
+            Ok(body) => Some(body),
+            // Gone, or the name belongs to a later object.
+            Err(Stop::Failed(refused))
+                if refused.code == 404 || (refused.code == 409 && version.is_none()) =>
+            {
+                None
+            }
+            Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
+        };
+        let went = fold::deleted(self.index, kind, &self.key, uid, body.as_ref());
+        Ok(if went { Wrote::Gone } else { Wrote::Deleted })
+    }
+
+    /// A request about the object of this uid. If there is none of its name, it is forgotten, whatever the watch has told.
+    async fn write_seen(
+        &self,
+        object: &ObjectName,
+        uid: &Uid,
+        call: Call,
+    ) -> Result<Bytes, Stop<StepFailure>> {
+        let sent = self.persist(flow(object.kind), call.metadata_of(object.kind)).await;
+        sent.map_err(|stop| {
+            stop.map(|refused| {
+                self.drop_if_gone(object, uid, &refused);
+                changed(object.clone(), &refused)
+            })
+        })
+    }
+
+    fn drop_if_gone(&self, object: &ObjectName, uid: &Uid, refused: &Refused) {
+        if refused.says_gone(&object.name) {
+            fold::gone(self.index, object.kind, &self.key, uid);
+        }
+    }
+
+    /// A request about an object that was seen.
+    pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, Stop<StepFailure>> {
+        let sent = self.persist(flow(object.kind), call.metadata_of(object.kind)).await;
+        sent.map_err(|stop| stop.map(|refused| changed(object.clone(), &refused)))
+    }
+
+    pub(super) async fn persist(&self, flow: Flow, call: Call) -> Result<Bytes, Stop<Refused>> {
+        let holder = self.job.key();
+        self.rest.persist(self.tries(flow, &holder), || true, || call.clone()).await
+    }
+
+    pub(super) fn path(&self, object: &ObjectName) -> String {
+        format!("{}/{}", collection(object.kind, self.job.names.namespace()), object.name)
+    }
+}
+
+pub(super) fn failure(object: ObjectName, refused: &Refused) -> StepFailure {
+    StepFailure { object, reason: refused.failure(), message: refused.message.clone() }
+}
+
+/// For objects that were seen: 404 means that what was seen is out of date.
+fn changed(object: ObjectName, refused: &Refused) -> StepFailure {
+    let failed = failure(object, refused);
+    if refused.code == 404 { StepFailure { reason: FailureReason::Conflict, ..failed } } else { failed }
+}
+
+fn parsed(object: &ObjectName, body: &Bytes) -> Result<Value, StepFailure> {
+    serde_json::from_slice(body).map_err(|error| StepFailure {
+        object: object.clone(),
+        reason: FailureReason::Unavailable,
+        message: format!("the API server's answer is no JSON: {error}"),
+    })
+}
+
+fn flow(kind: Kind) -> Flow {
+    if kind == Kind::Pod { Flow::Pods } else { Flow::Objects }
+}

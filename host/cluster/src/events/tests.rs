@@ -1,0 +1,147 @@
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::pace::Pace;
+use coxswain_test_support::api_server::{Fake, Reply};
+
+fn subject(name: &str) -> Subject {
+    Subject {
+        api_version: wire::API_VERSION,
+        kind: wire::KIND,
+        namespace: "team-a".into(),
+        name: name.into(),
+        uid: format!("uid of {name}"),
+        version: "7".into(),
+    }
+}
+
+fn event(message: &str) -> Event {
+    Event { warning: false, reason: "MPIJobRunning".into(), message: message.into() }
+}
+
+struct Bench {
+    fake: Fake,
+    sink: Sink,
+    stop: watch::Sender<bool>,
+    writer: tokio::task::JoinHandle<()>,
+}
+
+fn bench() -> Bench {
+    bench_with(|rest| rest)
+}
+
+fn bench_with(set: impl FnOnce(Rest) -> Rest) -> Bench {
+    let fake = Fake::default();
+    let metrics = Arc::new(Metrics::new().unwrap());
+    let client = fake.client(Duration::from_millis(5), |_, asked| Reply::ok(asked.body.clone()));
+    let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let (sink, writer) = channel(set(rest), metrics);
+    let (stop, stopped) = watch::channel(false);
+    Bench { fake, sink, stop, writer: tokio::spawn(writer.run(stopped)) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_looks_as_clients_of_the_mpi_operator_expect() {
+    let bench = bench();
+
+    bench.sink.tell(subject("pi"), event("MPIJob team-a/pi is running"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let asked = bench.fake.asked()[0].clone();
+    assert_eq!(asked.path, "/api/v1/namespaces/team-a/events");
+    let name = asked.body["metadata"]["name"].as_str().unwrap();
+    let hex = name.strip_prefix("pi.").unwrap();
+    assert!(hex.len() == 16 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+    assert_eq!(asked.body["source"], json!({"component": "mpi-job-controller"}));
+    assert_eq!(asked.body["reportingComponent"], "mpi-job-controller");
+    for unset in ["action", "related", "eventTime", "series"] {
+        assert!(asked.body.get(unset).is_none(), "{unset}");
+    }
+    assert_eq!(
+        asked.body["involvedObject"],
+        json!({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "namespace": "team-a", "name": "pi",
+            "uid": "uid of pi", "resourceVersion": "7"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_event_again_raises_a_count() {
+    let bench = bench();
+
+    for _ in 0..3 {
+        bench.sink.tell(subject("pi"), event("a"));
+    }
+    tokio::time::sleep(REPEAT + Duration::from_secs(1)).await;
+    bench.sink.tell(subject("pi"), event("a"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let asked = bench.fake.asked();
+    let methods: Vec<&str> = asked.iter().map(|asked| asked.method.as_str()).collect();
+    assert_eq!(methods, ["POST", "PATCH", "PATCH", "POST"]);
+    assert_eq!(asked[2].body["count"], 3);
+    let name = asked[0].body["metadata"]["name"].as_str().unwrap();
+    assert!(asked[2].path.ends_with(name), "{}", asked[2].path);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_noisy_job_is_cut_short_and_a_quiet_one_is_not() {
+    let bench = bench();
+
+    for n in 0..100 {
+        bench.sink.tell(subject("noisy"), event(&n.to_string()));
+    }
+    bench.sink.tell(subject("quiet"), event("a"));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(bench.fake.asked().len(), 26);
+
+    tokio::time::sleep(REFILL).await;
+    for n in 0..100 {
+        bench.sink.tell(subject("noisy"), event(&n.to_string()));
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(bench.fake.asked().len(), 27);
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_events_than_can_wait_are_dropped_and_nobody_waits() {
+    let bench = bench();
+
+    for n in 0..2 * QUEUE {
+        bench.sink.tell(subject(&n.to_string()), event("a"));
+    }
+    tokio::time::sleep(Duration::from_mins(10)).await;
+
+    assert_eq!(bench.fake.asked().len(), QUEUE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_when_the_process_ends_is_still_written() {
+    let bench = bench();
+    for n in 0..50 {
+        bench.sink.tell(subject(&n.to_string()), event("a"));
+    }
+
+    bench.stop.send_replace(true);
+    bench.writer.await.unwrap();
+
+    assert_eq!(bench.fake.asked().len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_of_one_term_is_not_written_in_the_next() {
+    let standing = Standing::default();
+    let bench = bench_with(|rest| rest.while_leading(standing.clone()));
+    let begin = || standing.renewed(Instant::now(), Duration::from_secs(10));
+
+    bench.sink.tell(subject("pi"), event("told by a standby"));
+    begin();
+    bench.sink.tell(subject("pi"), event("told in the first term"));
+    standing.lost();
+    begin();
+    bench.sink.tell(subject("pi"), event("told in the second term"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let messages: Vec<_> =
+        bench.fake.asked().into_iter().map(|asked| asked.body["message"].clone()).collect();
+    assert_eq!(messages, ["told in the second term"]);
+}

@@ -1,0 +1,341 @@
+//! Leader election by a Lease: only the leader writes.
+//!
+//! A candidate judges the holder by when it last *saw the record change*, on its own monotonic clock; it never
+//! compares the times in the record with its own wall clock, so skewed clocks elect nobody twice. Writes are PUTs
+//! with `resourceVersion`: of two candidates that reach for it at once, one gets 409.
+//!
+//! In: a record (the API server's Lease, or a test's), and whether to be a candidate at all. Out: [`Standing`], which
+//! every writer asks. Whoever loses the lease is a candidate again at once; each time that it is held is a term with a
+//! number of its own, so that what began in one term never writes in a later one. Whoever stops, or is no candidate any
+//! more, gives it back, and a standby takes over within two seconds.
+
+mod record;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+pub use self::record::{LeaseApi, Record};
+use crate::rest::Refused;
+
+/// Between two tries of a holder whose time is running out.
+const LEAST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Times of the election.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// A holder that was silent for so long has lost the lease.
+    pub duration: Duration,
+    /// The holder itself gives up after so long without a renewal, well before the others do.
+    pub deadline: Duration,
+    /// The holder renews this often.
+    pub renew: Duration,
+    /// The others look this often, so that a lease given back is taken within two seconds.
+    pub look: Duration,
+    /// An answer is not waited for any longer, whatever it waits for.
+    pub answer: Duration,
+    /// An API server that asks a standby to stay away for longer is asked again earlier.
+    pub longest_asked: Duration,
+}
+
+impl Default for Timing {
+    /// The MPI Operator's duration and renewals. It gives up after 5 s, which makes two slow answers in a row cost the
+    /// leadership; client-go's own 10 s do not, and have room for three tries.
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            renew: Duration::from_secs(3),
+            look: Duration::from_millis(1500),
+            answer: Duration::from_secs(3),
+            longest_asked: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Whether this process leads, and for which time. Cheap to share.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    state: Arc<Mutex<State>>,
+    term: watch::Sender<Option<u64>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Terms that have begun.
+    terms: u64,
+    /// When the renewal that holds now was sent.
+    renewed: Option<Instant>,
+    /// Until when writes may begin.
+    until: Option<Instant>,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self { state: Arc::default(), term: watch::Sender::new(None) }
+    }
+}
+
+impl Standing {
+    /// Writes may begin now. Turns false by itself when a renewal fails to come, also if this process was stopped
+    /// and goes on.
+    pub fn leads(&self) -> bool {
+        self.lock().may_write()
+    }
+
+    /// Writes of this term may begin now.
+    pub fn leads_in(&self, term: u64) -> bool {
+        let state = self.lock();
+        state.terms == term && state.may_write()
+    }
+
+    /// The term, from taking the lease until it is lost: also while a renewal is late and nothing may be written.
+    pub fn term(&self) -> Option<u64> {
+        *self.term.borrow()
+    }
+
+    /// [`Standing::term`] as it changes.
+    pub fn subscribe(&self) -> watch::Receiver<Option<u64>> {
+        self.term.subscribe()
+    }
+
+    /// False only for a holder that has not renewed for `longest` and has not even noticed.
+    pub fn is_healthy(&self, longest: Duration) -> bool {
+        self.lock().renewed.is_none_or(|renewed| renewed.elapsed() < longest)
+    }
+
+    /// The lease was renewed by a request sent then; it is valid for `deadline` from there.
+    pub fn renewed(&self, sent: Instant, deadline: Duration) {
+        let mut state = self.lock();
+        if state.renewed.is_none() {
+            state.terms += 1;
+        }
+        state.renewed = Some(sent);
+        state.until = Some(sent + deadline);
+        let term = Some(state.terms);
+        drop(state);
+        self.term.send_if_modified(|old| std::mem::replace(old, term) != term);
+    }
+
+    /// The lease is lost, or given back.
+    pub fn lost(&self) {
+        let mut state = self.lock();
+        (state.renewed, state.until) = (None, None);
+        drop(state);
+        self.term.send_if_modified(|term| term.take().is_some());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn may_write(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() < until)
+    }
+}
+
+/// One candidate.
+pub struct Candidate<R> {
+    record: R,
+    identity: String,
+    timing: Timing,
+    standing: Standing,
+    /// Wall clock, for the times in the record, which only people read.
+    clock: fn() -> Timestamp,
+    seen: Option<Seen>,
+    /// When the renewal that holds now was sent, while the lease is ours.
+    renewed: Option<Instant>,
+}
+
+/// The record as last read or written.
+struct Seen {
+    lease: Value,
+    /// When it was first seen to be like that.
+    at: Instant,
+}
+
+impl<R: Record> Candidate<R> {
+    /// A candidate of this identity, unique among all that ever run.
+    pub fn new(record: R, identity: String, timing: Timing, standing: Standing) -> Self {
+        Self { record, identity, timing, standing, clock: Timestamp::now, seen: None, renewed: None }
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Runs for the lease and holds it, as long as `candidacy` is true; gives it back when that turns false, and at the end,
+    /// when `stop` turns true.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>, mut candidacy: watch::Receiver<bool>) {
+        loop {
+            if !*candidacy.borrow_and_update() {
+                self.release().await;
+                tokio::select! {
+                    biased;
+                    _ = stop.wait_for(|stop| *stop) => return,
+                    Ok(_) = candidacy.wait_for(|is_candidate| *is_candidate) => {}
+                }
+            }
+            let sent = Instant::now();
+            let attempt = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => break,
+                attempt = self.attempt_in_time() => attempt,
+            };
+            let mut asked = None;
+            match attempt {
+                Ok(true) => self.holds(sent),
+                Ok(false) => self.lost("someone else holds the lease"),
+                Err(refused) => {
+                    tracing::warn!(error = %refused, leads = self.renewed.is_some(), "asking for the lease");
+                    asked = refused.retry_after;
+                }
+            }
+            if self.until_deadline().is_some_and(|left| left.is_zero()) {
+                self.lost("it could not be renewed in time");
+            }
+            // Counted from when this attempt was sent, so that slow answers do not stretch the renewals.
+            let pause = self.pause(sent.elapsed(), asked);
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => break,
+                Ok(()) = candidacy.changed() => {}
+                () = sleep(pause) => {}
+            }
+        }
+        self.release().await;
+    }
+
+    /// How long the lease is still ours without a renewal; nothing if it is not ours.
+    fn until_deadline(&self) -> Option<Duration> {
+        self.renewed.map(|renewed| self.timing.deadline.saturating_sub(renewed.elapsed()))
+    }
+
+    /// Until the next attempt, if the last one was sent so long ago and the API server then asked to be left alone.
+    fn pause(&self, since: Duration, asked: Option<Duration>) -> Duration {
+        let asked = asked.unwrap_or_default();
+        let Some(left) = self.until_deadline() else {
+            return self.looks().saturating_sub(since).max(asked.min(self.timing.longest_asked));
+        };
+        // Whatever it asks for, there must be time for one more try.
+        let latest = left.saturating_sub(self.timing.answer).max(LEAST_PAUSE);
+        jittered(self.timing.renew).saturating_sub(since).max(asked).min(latest)
+    }
+
+    /// How often a standby looks: at the latest when the lease runs out if it is not renewed.
+    fn looks(&self) -> Duration {
+        let runs = |seen: &Seen| {
+            let duration = record::duration(&seen.lease).unwrap_or(self.timing.duration);
+            duration.saturating_sub(seen.at.elapsed())
+        };
+        let rest = self.seen.as_ref().map(runs).filter(|rest| !rest.is_zero());
+        jittered(self.timing.look).min(rest.unwrap_or(Duration::MAX))
+    }
+
+    /// One try that ends when the lease is lost without it.
+    async fn attempt_in_time(&mut self) -> Result<bool, Refused> {
+        let limit = self.until_deadline().unwrap_or(self.timing.deadline);
+        tokio::time::timeout(limit, self.attempt())
+            .await
+            .unwrap_or_else(|_| Err(Refused::unanswered(format!("no answer within {} s", limit.as_secs()))))
+    }
+
+    /// One try to take or renew. True if we hold it now.
+    async fn attempt(&mut self) -> Result<bool, Refused> {
+        if self.renewed.is_none() || self.seen.is_none() {
+            self.look().await?;
+        }
+        match self.write().await {
+            // Changed or deleted under our hands: look who did it, once.
+            Err(refused) if matches!(refused.code, 404 | 409) => {
+                self.look().await?;
+                self.write().await
+            }
+            result => result,
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Refused> {
+        let lease = self.record.read().await?;
+        let now = Instant::now();
+        self.seen = match (lease, self.seen.take()) {
+            (None, _) => None,
+            (Some(lease), Some(old)) if lease == old.lease => Some(old),
+            (Some(lease), _) => Some(Seen { lease, at: now }),
+        };
+        Ok(())
+    }
+
+    async fn write(&mut self) -> Result<bool, Refused> {
+        let now = Instant::now();
+        let wall = (self.clock)();
+        let lease = match &self.seen {
+            None => self.record.create(record::first(&self.identity, self.timing.duration, wall)).await?,
+            Some(seen) if self.is_held_by_other(seen, now) => return Ok(false),
+            Some(seen) => {
+                let lease = record::taken(&seen.lease, &self.identity, self.timing.duration, wall);
+                self.record.update(lease).await?
+            }
+        };
+        self.seen = Some(Seen { lease, at: now });
+        Ok(true)
+    }
+
+    fn is_held_by_other(&self, seen: &Seen, now: Instant) -> bool {
+        let holder = record::holder(&seen.lease);
+        let ours = holder.is_empty() || holder == self.identity;
+        let silent = now.saturating_duration_since(seen.at);
+        !ours && silent < record::duration(&seen.lease).unwrap_or(self.timing.duration)
+    }
+
+    fn holds(&mut self, sent: Instant) {
+        if self.renewed.is_none() {
+            tracing::info!(identity = self.identity, "became leader");
+        }
+        self.renewed = Some(sent);
+        self.standing.renewed(sent, self.timing.deadline);
+    }
+
+    fn lost(&mut self, why: &str) {
+        if self.renewed.take().is_some() {
+            tracing::error!(
+                identity = self.identity,
+                why,
+                "stopped leading; this replica is a candidate again"
+            );
+        }
+        self.standing.lost();
+    }
+
+    /// Gives the lease back. If that fails, the others wait it out.
+    async fn release(&mut self) {
+        self.standing.lost();
+        let was_ours = self.renewed.take().is_some();
+        let Some(seen) = self.seen.take().filter(|_| was_ours) else { return };
+        let released = self.record.update(record::released(&seen.lease, (self.clock)()));
+        match tokio::time::timeout(self.timing.answer, released).await {
+            Ok(Ok(_)) => tracing::info!(identity = self.identity, "gave the lease back"),
+            Ok(Err(refused)) => tracing::warn!(error = %refused, "giving the lease back"),
+            Err(_) => tracing::warn!(error = "no answer in time", "giving the lease back"),
+        }
+    }
+}
+
+/// ±10 %, so that candidates do not ask in step.
+fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(0.9 + f64::from(rand::random::<u8>()) / 1275.0)
+}
+
+#[cfg(test)]
+mod tests;

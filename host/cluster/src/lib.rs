@@ -1,0 +1,27 @@
+//! The only room that talks to Kubernetes: client and limiter, watches and the cache that they fill, writes, events,
+//! leadership. What is to be written is decided elsewhere.
+#![forbid(unsafe_code)]
+
+pub mod apply;
+pub mod aside;
+pub mod claims;
+pub mod client;
+pub mod departures;
+pub mod events;
+pub mod failed;
+pub mod fold;
+pub mod gone;
+pub mod index;
+pub mod key;
+pub mod keys;
+pub mod last_seen;
+pub mod lease;
+pub mod live;
+pub mod metrics;
+pub mod pace;
+pub mod rate;
+pub mod rest;
+pub mod table;
+pub mod wake;
+pub mod watch;
+pub mod wire;

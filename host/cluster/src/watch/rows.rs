@@ -1,0 +1,209 @@
+//! What becomes of the objects of a kind of which the index has a table.
+
+use std::marker::PhantomData;
+
+use coxswain_model::seen::{Uid, Version};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+
+use super::{
+    Watches,
+    check::Picture,
+    cut::Cut,
+    follow::Folds,
+    read::{Read, Unreadable, read},
+};
+use crate::{
+    events::Subject,
+    fold::AnyObject,
+    index::Index,
+    key::JobKey,
+    table::{Row, Table},
+    wake::Cause,
+    wire::Wire,
+};
+
+/// Which kind a watch is for: its table and how a change is answered.
+pub struct Kind<R> {
+    /// `kind`.
+    pub name: &'static str,
+    /// `apiVersion`.
+    pub api_version: &'static str,
+    /// Of labels.
+    pub selector: Option<String>,
+    /// Where its rows are.
+    pub table: fn(&mut Index) -> &mut Table<R>,
+    /// Of a change from the first row of the job to the second.
+    pub cause: fn(Option<&R>, &R) -> Cause,
+}
+
+/// See the module.
+pub struct Rows<W: Wire> {
+    kind: Kind<W::Row>,
+    watches: Watches,
+    wire: PhantomData<fn() -> W>,
+}
+
+impl<W: Wire> Rows<W> {
+    /// Of this kind.
+    pub fn new(kind: Kind<W::Row>, watches: Watches) -> Self {
+        Self { kind, watches, wire: PhantomData }
+    }
+
+    /// Changes the index, notes what has left and wakes whom it concerns.
+    fn fold(&self, change: impl FnOnce(&Kind<W::Row>, &mut Index) -> Vec<(JobKey, Cause)>) {
+        let woken = {
+            let mut index = self.watches.index.write();
+            let woken = change(&self.kind, &mut index);
+            index.note_left(Timestamp::now());
+            woken
+        };
+        for (job, cause) in &woken {
+            (self.watches.wake)(job, *cause);
+        }
+    }
+
+    /// Sets an object aside. Its row, if it has one, stays.
+    fn set_aside(&self, index: &mut Index, object: &Unreadable<W::Row>) {
+        let Kind { name: kind, api_version, .. } = self.kind;
+        let (meta, why) = (&object.meta, &object.why);
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let subject = Subject {
+            api_version,
+            kind,
+            namespace: text(&meta.namespace),
+            name: text(&meta.name),
+            uid: text(&meta.uid),
+            version: text(&meta.resource_version),
+        };
+        let (namespace, name) = (subject.namespace.clone(), subject.name.clone());
+        if index.aside.put(subject, why.clone()) {
+            self.watches.metrics.watches().set_aside(kind);
+            tracing::error!(kind, namespace, name, why, "an object is set aside until it changes");
+        }
+    }
+}
+
+/// The object can be decoded, or is no more. True if it was set aside.
+fn back(index: &mut Index, kind: &'static str, object: &Cut) -> bool {
+    // Nearly always, and its name is not worth decoding for.
+    if index.aside.names(kind).next().is_none() {
+        return false;
+    }
+    let meta = AnyObject::read(&object.json.clone().into()).metadata;
+    let (namespace, name) = (meta.namespace.unwrap_or_default(), meta.name.unwrap_or_default());
+    index.aside.take(kind, &JobKey::new(&namespace, &name))
+}
+
+impl<W> Folds for Rows<W>
+where
+    W: Wire + DeserializeOwned,
+    W::Row: Row,
+{
+    const IS_CHECKED: bool = true;
+
+    fn listing(&mut self) {
+        self.fold(|kind, index| {
+            (kind.table)(index).listing();
+            index.aside.listing(kind.name);
+            Vec::new()
+        });
+    }
+
+    fn listed(&mut self, object: &Cut) {
+        let object = read::<W>(object);
+        self.fold(|kind, index| {
+            match object {
+                Read::Ours(job, row) => (kind.table)(index).listed(&job, row),
+                Read::Others => {}
+                Read::Unreadable(object) => {
+                    if let Some((_, row)) = &object.row {
+                        (kind.table)(index).listed_unread(row.uid());
+                    }
+                    self.set_aside(index, &object);
+                }
+            }
+            Vec::new()
+        });
+    }
+
+    fn listed_all(&mut self, version: Version) {
+        self.fold(|kind, index| {
+            index.aside.listed_all(kind.name);
+            let changed = (kind.table)(index).listed_all(version);
+            // Whoever has just listed has not been told who is urgent.
+            changed.into_iter().map(|job| (job, Cause::Other)).collect()
+        });
+    }
+
+    fn shown(&mut self, object: &Cut) {
+        let read = read::<W>(object);
+        self.fold(|kind, index| match read {
+            Read::Ours(job, row) => {
+                let was_aside = back(index, kind.name, object);
+                let table = (kind.table)(index);
+                let cause = (kind.cause)(table.of(&job).first(), &row);
+                let changed = table.shown(&job, row);
+                if changed || was_aside { vec![(job, cause)] } else { Vec::new() }
+            }
+            Read::Others => {
+                back(index, kind.name, object);
+                Vec::new()
+            }
+            Read::Unreadable(object) => {
+                self.set_aside(index, &object);
+                Vec::new()
+            }
+        });
+    }
+
+    fn ended(&mut self, object: &Cut) {
+        let read = read::<W>(object);
+        self.fold(|kind, index| {
+            back(index, kind.name, object);
+            let row = match read {
+                Read::Ours(job, row) => Some((job, row)),
+                Read::Others => None,
+                Read::Unreadable(object) => object.row,
+            };
+            let ended = row.filter(|(job, row)| (kind.table)(index).ended(job, row));
+            ended.map(|(job, _)| (job, Cause::Child)).into_iter().collect()
+        });
+    }
+
+    fn known(object: &Cut) -> Option<(Uid, Version)> {
+        let (_, row) = serde_json::from_slice::<W>(&object.json).ok()?.row()?;
+        Some((row.uid().clone(), row.version()))
+    }
+
+    fn checking(&mut self, begins: bool) {
+        self.fold(|kind, index| {
+            (kind.table)(index).checking(begins);
+            Vec::new()
+        });
+    }
+
+    fn check(&mut self, picture: &Picture) -> bool {
+        let mut lost = 0;
+        self.fold(|kind, index| {
+            let aside = index.aside.uids(kind.name);
+            let table = (kind.table)(index);
+            let repairs = table.check(picture.version, &picture.objects, &aside);
+            lost = repairs.lost;
+            let (kind, ghosts) = (kind.name, repairs.ghosts.len());
+            if ghosts + lost > 0 {
+                self.watches.metrics.watches().repaired(kind, ghosts + lost);
+                let jobs: Vec<String> = repairs.ghosts.iter().take(3).map(ToString::to_string).collect();
+                tracing::warn!(
+                    kind,
+                    ghosts,
+                    lost,
+                    jobs = jobs.join(", "),
+                    "the cache differed from the API server and is mended"
+                );
+            }
+            repairs.ghosts.into_iter().map(|job| (job, Cause::Other)).collect()
+        });
+        lost > 0
+    }
+}

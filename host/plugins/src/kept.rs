@@ -1,0 +1,273 @@
+//! What is kept across restarts: what served, and a copy of every component that serves, served lately or is pinned.
+//! Everybody reads, the leader alone writes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use coxswain_model::pin::Digest;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::{
+    LiveJobs, Plugins,
+    pauses::Pauses,
+    registry::Active,
+    source::Candidate,
+    state::{Outcome, Served},
+};
+
+/// How long a copy must have been of no use before it is removed: a pin is seen some seconds after it was chosen.
+const GRACE: Duration = Duration::from_mins(2);
+/// How often that is looked at. It costs no request.
+const COLLECTION: Duration = Duration::from_secs(20);
+/// How long a new leader waits until the plugins have been looked at again. After it, what served the standby serves.
+const TURN: Duration = Duration::from_secs(20);
+
+/// How long it waits until all of them have their copies, and then for their outcomes. After it, jobs go on, and copies are
+/// made up for.
+const SAVING: Duration = Duration::from_secs(20);
+
+/// Copies that are there, and since when nothing has needed them.
+#[derive(Debug, Default)]
+pub struct Copies {
+    unneeded_since: BTreeMap<Digest, Option<Instant>>,
+    /// The term in which they were listed: in between, another leader may have removed some.
+    listed_in: Option<u64>,
+}
+
+impl Copies {
+    /// These are there, and no others.
+    fn relist(&mut self, listed: &[Digest], term: u64) {
+        self.unneeded_since.retain(|digest, _| listed.contains(digest));
+        for digest in listed {
+            self.add(digest);
+        }
+        self.listed_in = Some(term);
+    }
+
+    /// One is there.
+    pub fn add(&mut self, digest: &Digest) {
+        self.unneeded_since.entry(digest.clone()).or_default();
+    }
+
+    /// One is there no more.
+    pub fn remove(&mut self, digest: &Digest) {
+        self.unneeded_since.remove(digest);
+    }
+
+    /// Whether it is there.
+    pub fn contains(&self, digest: &Digest) -> bool {
+        self.unneeded_since.contains_key(digest)
+    }
+
+    /// Those that nothing has needed for long enough.
+    pub fn unneeded(&mut self, needed: &BTreeSet<Digest>, now: Instant) -> Vec<Digest> {
+        let mut unneeded = Vec::new();
+        for (digest, since) in &mut self.unneeded_since {
+            if needed.contains(digest) {
+                *since = None;
+            } else if now.duration_since(*since.get_or_insert(now)) >= GRACE {
+                unneeded.push(digest.clone());
+            }
+        }
+        unneeded
+    }
+}
+
+impl Plugins {
+    /// Called when a term begins, before the first pass: what served under the leader before serves on, and everything that
+    /// a job may be pinned to has its copy. What the API server refuses is tried again; where that does not help, jobs do
+    /// not wait for it: what is missing is made up for later.
+    pub async fn lead(&self, term: u64) {
+        let taking_over = async {
+            let mut pauses = Pauses::default();
+            loop {
+                let Err(error) = self.look_again().await else { return };
+                tracing::warn!("looking at the plugins again: {error:#}");
+                sleep(pauses.next()).await;
+            }
+        };
+        if timeout(TURN, taking_over).await.is_err() {
+            tracing::warn!("the plugins have not been looked at again in time");
+        }
+        self.lead_from_now(term);
+        let saving = async {
+            let mut pauses = Pauses::default();
+            loop {
+                let Err(error) = self.keep_all().await else { return };
+                tracing::warn!("keeping copies of the plugins: {error:#}");
+                sleep(pauses.next()).await;
+            }
+        };
+        if timeout(SAVING, saving).await.is_err() {
+            tracing::error!("not every plugin has its copy; it is tried again while jobs go on");
+        }
+        // Also what was decided before this process led.
+        let mut plugins: BTreeSet<String> = self.known.lock().await.plugins().cloned().collect();
+        plugins.extend(
+            self.read(|registry| {
+                registry.all().map(|active| active.candidate.name.clone()).collect::<Vec<_>>()
+            }),
+        );
+        let noting = async {
+            for plugin in &plugins {
+                let served = self.serving(plugin);
+                self.note(plugin, |outcome| outcome.serve(served)).await;
+            }
+        };
+        if timeout(SAVING, noting).await.is_err() {
+            tracing::error!("not every plugin's outcome is written; it is with its next change");
+        }
+    }
+
+    /// Has the wishes looked at again, as another leader may have decided otherwise.
+    async fn look_again(&self) -> Result<()> {
+        let (done, is_done) = oneshot::channel();
+        self.turns.send(done).await.context("nobody follows the plugins")?;
+        is_done.await.context("nobody follows the plugins")?
+    }
+
+    /// Sees to it that everything that serves has its copy. Costs a request where it is known that one is missing, and at the
+    /// first time of a term.
+    async fn keep_all(&self) -> Result<()> {
+        let store = self.store.as_ref().context("a leader has a cluster")?;
+        let term = self.term.load(Ordering::Acquire);
+        if self.copies.lock().await.listed_in != Some(term) {
+            let listed = store.copies().await?;
+            self.copies.lock().await.relist(&listed, term);
+        }
+        let active: Vec<Active> = self.read(|registry| registry.all().cloned().collect());
+        for active in &active {
+            self.save_copy_if_leading(&active.candidate).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn save_copy_if_leading(&self, candidate: &Candidate) -> Result<()> {
+        let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return Ok(()) };
+        let mut copies = self.copies.lock().await;
+        if !copies.contains(&candidate.digest) {
+            store.save_copy(candidate).await?;
+            copies.add(&candidate.digest);
+        }
+        Ok(())
+    }
+
+    /// Reads what an earlier process, or the leader before, left; `None` if it is what was there the last time.
+    pub(super) async fn recall(&self) -> Result<Option<BTreeMap<String, Outcome>>> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let stored = store.outcomes().await?;
+        let mut known = self.known.lock().await;
+        if known.is_current(&stored) {
+            return Ok(None);
+        }
+        known.recall(stored.clone());
+        Ok(Some(stored))
+    }
+
+    /// Lets the last good component of a plugin serve, until its ConfigMap has been looked at.
+    pub(super) async fn revive(&self, name: &str, outcome: &Outcome) {
+        self.write(|registry| registry.restrict(name, outcome.access.clone()));
+        let Some(served) =
+            outcome.active.as_ref().filter(|served| self.serving(name).as_ref() != Some(served))
+        else {
+            return;
+        };
+        if let Some(active) = self.last_good(name, served).await {
+            self.write(|registry| registry.activate(name, active.clone()));
+            self.measured.serves(name, Some(&active));
+        }
+    }
+
+    async fn last_good(&self, name: &str, served: &Served) -> Option<Active> {
+        let copy = self.store.as_ref()?.copy(&served.digest).await.ok()??;
+        let candidate = Candidate { settings: served.settings.clone(), ..copy };
+        if candidate.name != name {
+            return None;
+        }
+        self.rules.trust.vouched(&candidate).ok()?;
+        let plugin = self.load(&candidate).await.ok()?;
+        Some(Active { plugin, candidate: Arc::new(candidate) })
+    }
+
+    /// Lets go, again and again, what nothing needs: components in memory and, as leader, their copies.
+    pub async fn collect(self: Arc<Self>) {
+        loop {
+            sleep(COLLECTION).await;
+            let needed = self.needed().await;
+            for gone in self.write(|registry| registry.retain(&needed)) {
+                self.measured.forget(&gone);
+            }
+            if self.leads() {
+                if let Err(error) = self.keep_all().await {
+                    tracing::warn!("keeping copies of the plugins: {error:#}");
+                }
+                self.remove_copies(&needed).await;
+            }
+        }
+    }
+
+    async fn remove_copies(&self, needed: &BTreeSet<Digest>) {
+        let Some(store) = &self.store else { return };
+        let mut copies = self.copies.lock().await;
+        for digest in copies.unneeded(needed, Instant::now()) {
+            match store.remove_copy(&digest).await {
+                Ok(()) => {
+                    tracing::info!(%digest, "a copy that nothing needs was removed");
+                    copies.remove(&digest);
+                }
+                Err(error) => tracing::warn!("{error:#}"),
+            }
+        }
+    }
+
+    /// Everything that serves, is a way back, or is pinned by a job that has not ended.
+    async fn needed(&self) -> BTreeSet<Digest> {
+        let mut needed: BTreeSet<Digest> = self.read(|registry| registry.serving().cloned().collect());
+        for outcome in self.known.lock().await.all() {
+            needed.extend(outcome.components().cloned());
+        }
+        let pinned = self.jobs.as_ref().map(LiveJobs::pinned).unwrap_or_default();
+        needed.extend(pinned.iter().flat_map(|(_, pin)| pin.plugins()).map(|plugin| plugin.digest.clone()));
+        needed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_goes_after_two_minutes_without_use_and_a_use_in_between_counts_anew() {
+        let digest = Digest::of(b"1");
+        let (none, all) = (BTreeSet::new(), BTreeSet::from([digest.clone()]));
+        let mut copies = Copies::default();
+        copies.add(&digest);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+
+        assert_eq!(copies.unneeded(&none, at(0)), []);
+        assert_eq!(copies.unneeded(&none, at(119)), []);
+        assert_eq!(copies.unneeded(&all, at(119)), []);
+        assert_eq!(copies.unneeded(&none, at(121)), []);
+        assert_eq!(copies.unneeded(&none, at(241)), [digest]);
+    }
+
+    #[test]
+    fn a_copy_that_another_leader_removed_is_there_no_more() {
+        let (gone, there) = (Digest::of(b"1"), Digest::of(b"2"));
+        let mut copies = Copies::default();
+        copies.add(&gone);
+
+        copies.relist(std::slice::from_ref(&there), 2);
+
+        assert!(copies.contains(&there) && !copies.contains(&gone));
+        assert_eq!(copies.listed_in, Some(2));
+    }
+}

@@ -1,0 +1,325 @@
+//! Everything that a wish has to pass before new jobs get it. On any failure what serves now goes on serving.
+
+use std::{collections::BTreeMap, num::NonZero, pin::pin, sync::Arc, thread::available_parallelism};
+
+use anyhow::Result;
+use coxswain_model::pin::{Digest, Pin, PinnedPlugin};
+use coxswain_sandbox::{Chain, Link, Plugin, Refused};
+use futures::{StreamExt as _, stream};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    LiveJobs, Plugins, as_settings,
+    jobs::Seen,
+    probes,
+    registry::{Active, merged},
+    shadow::{self, Compared, Shadow},
+    source::{Candidate, MAX_COMPONENT, Wish},
+    state::{Outcome, Served, Waiting},
+    trust::Vouched,
+    vectors,
+};
+use coxswain_cluster::key::JobKey;
+
+/// What became of a wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It served before: nothing to tell.
+    Unchanged,
+    /// New jobs get it. What to tell beside that.
+    Serves(String),
+    /// What served before serves in its place, as the administrator asked.
+    RolledBack(Digest),
+    /// It waits for an administrator's word.
+    Held(String),
+    /// It does not serve.
+    Refused(Refusal),
+}
+
+/// Why a wish does not serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// For the author, or for whoever wrote the ConfigMap.
+    pub why: String,
+    /// The bytes are at fault: they stay refused.
+    pub bytes: bool,
+}
+
+impl Refusal {
+    fn of_bytes(why: String) -> Self {
+        Self { why, bytes: true }
+    }
+
+    /// Something beside the bytes is at fault, or this moment.
+    fn of_wish(why: String) -> Self {
+        Self { why, bytes: false }
+    }
+}
+
+impl Plugins {
+    /// Decides on a wish and carries it out.
+    pub(super) async fn offer(&self, wish: Wish) -> Verdict {
+        let (name, digest) = (wish.candidate.name.clone(), wish.candidate.digest.clone());
+        let verdict = match self.try_offer(wish).await {
+            Ok(verdict) => verdict,
+            Err(refusal) => Verdict::Refused(refusal),
+        };
+        self.note(&name, |outcome| {
+            outcome.candidate = match &verdict {
+                Verdict::Held(why) => Some(Waiting { digest: digest.clone(), held: true, why: why.clone() }),
+                Verdict::Refused(refusal) => {
+                    Some(Waiting { digest: digest.clone(), held: false, why: refusal.why.clone() })
+                }
+                _ => None,
+            };
+            if let Verdict::Refused(Refusal { why, bytes: true }) = &verdict {
+                outcome.refuse(&digest, why);
+            }
+        })
+        .await;
+        verdict
+    }
+
+    async fn try_offer(&self, wish: Wish) -> Result<Verdict, Refusal> {
+        if let Some(candidate) = self.rolled_back(&wish).await? {
+            return self.roll_back(candidate).await;
+        }
+        let Wish { candidate, vectors, .. } = &wish;
+        if let Some(why) = self.refusal(candidate).await {
+            return Err(Refusal::of_bytes(why));
+        }
+        let vouched = self.rules.trust.vouched(candidate).map_err(Refusal::of_wish)?;
+        let plugin = self.load(candidate).await?;
+        self.check_settings(&plugin, &candidate.settings).await?;
+        let active = Active { plugin, candidate: Arc::new(candidate.clone()) };
+        if self.serving(&candidate.name) == Some(active.served()) {
+            return Ok(Verdict::Unchanged);
+        }
+        self.check_vectors(&active, vectors.as_deref()).await?;
+        let shadow = self.shadow(&active).await;
+        if shadow.fails() {
+            return Err(Refusal::of_wish(format!("live jobs would fail with it: {shadow}")));
+        }
+        if wish.holds && shadow.changes() && wish.approved != Some(wish.identity()) {
+            return Ok(Verdict::Held(format!(
+                "{shadow}; let it serve with `coxswain plugin approve {} {}`",
+                candidate.name,
+                candidate.digest.short()
+            )));
+        }
+        self.switch(active).await?;
+        let vouched = match vouched {
+            Vouched::Unasked => String::new(),
+            Vouched::By(key) => format!("; signed by key {key}"),
+            Vouched::Not(why) => format!("; {why}"),
+        };
+        let changes =
+            if shadow.is_empty() { String::new() } else { format!("; {shadow}, all keep their pins") };
+        Ok(Verdict::Serves(format!("{vouched}{changes}")))
+    }
+
+    async fn refusal(&self, candidate: &Candidate) -> Option<String> {
+        let outcome = self.known.lock().await.of(&candidate.name);
+        outcome.refusal(&candidate.digest).map(str::to_owned)
+    }
+
+    /// Loads a component, unless it is at hand.
+    pub(super) async fn load(&self, candidate: &Candidate) -> Result<Plugin, Refusal> {
+        let at_hand = self.read(|registry| registry.component(&candidate.digest));
+        if let Some(plugin) = at_hand.filter(|plugin| plugin.name() == candidate.name) {
+            return Ok(plugin);
+        }
+        let (sandbox, candidate) = (self.sandbox.clone(), candidate.clone());
+        let load = move || sandbox.load(&candidate.name, &candidate.bytes, MAX_COMPONENT);
+        match spawn_blocking(load).await {
+            Ok(loaded) => loaded.map_err(|refused| match refused {
+                Refused::CompilerLost(_) => Refusal::of_wish(refused.to_string()),
+                _ => Refusal::of_bytes(refused.to_string()),
+            }),
+            Err(panicked) => {
+                Err(Refusal::of_bytes(format!("the component made the compiler fail: {panicked}")))
+            }
+        }
+    }
+
+    /// The administrator's settings over the declared defaults, as the plugin itself judges them.
+    pub(super) async fn check_settings(
+        &self,
+        plugin: &Plugin,
+        given: &BTreeMap<String, String>,
+    ) -> Result<(), Refusal> {
+        let (judge, settings) = (plugin.clone(), as_settings(given));
+        let violations = match spawn_blocking(move || judge.check_settings(&settings)).await {
+            Ok(Ok(violations)) => violations,
+            Ok(Err(fault)) => return Err(Refusal::of_wish(format!("check-settings: {fault}"))),
+            Err(panicked) => return Err(Refusal::of_wish(format!("check-settings: {panicked}"))),
+        };
+        let words: Vec<String> = violations.iter().map(|v| format!("{}: {}", v.path, v.text)).collect();
+        if words.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::of_wish(format!("data.settings: {}", words.join("; "))))
+    }
+
+    /// Probes of the operator's own, then what the plugin's author or the administrator wrote down.
+    async fn check_vectors(&self, active: &Active, text: Option<&str>) -> Result<(), Refusal> {
+        let vectors = text.map(vectors::parse).transpose();
+        let vectors = vectors.map_err(|why| Refusal::of_wish(format!("data.vectors: {why}")))?;
+        let (plugin, policy) = (active.plugin.clone(), self.rules.policy.clone());
+        let settings = active.candidate.settings.clone();
+        let tried = spawn_blocking(move || {
+            let probed = probes::failures(&probes::probe(&plugin, &settings, &policy));
+            let checked =
+                vectors.map(|vectors| vectors::check(&plugin, &vectors, &policy)).unwrap_or_default();
+            (probed, checked)
+        });
+        let (probed, checked) = tried.await.map_err(|panicked| Refusal::of_wish(panicked.to_string()))?;
+        if !probed.is_empty() {
+            return Err(Refusal::of_wish(format!(
+                "it fails on jobs that it must serve: {}",
+                probed.join("; ")
+            )));
+        }
+        if !checked.is_empty() {
+            return Err(Refusal::of_wish(format!(
+                "it is not what data.vectors expect: {}",
+                checked.join("; ")
+            )));
+        }
+        Ok(())
+    }
+
+    /// Renders every live job that the plugin renders, by its pin and with the candidate in the pin's place; several at
+    /// once, as new jobs wait for the candidate meanwhile.
+    async fn shadow(&self, candidate: &Active) -> Shadow {
+        let mut shadow = Shadow::default();
+        let Some(jobs) = &self.jobs else { return shadow };
+        jobs.synced().await;
+        let name = candidate.plugin.name();
+        let mut pinned = jobs.pinned();
+        pinned.retain(|(_, pin)| pin.plugins().any(|pinned| pinned.name == name));
+        let compared = pinned.into_iter().map(|(key, pin)| self.compare(jobs, candidate, key, pin));
+        let mut compared =
+            pin!(stream::iter(compared).buffered(available_parallelism().map_or(2, NonZero::get)));
+        while let Some(one) = compared.next().await {
+            if let Some((key, compared)) = one {
+                shadow.add(&key, compared);
+            }
+            if shadow.is_settled() {
+                break;
+            }
+        }
+        shadow
+    }
+
+    /// One job; `None` if it is gone, or has lost its pin, which it says itself.
+    async fn compare(
+        &self,
+        jobs: &LiveJobs,
+        candidate: &Active,
+        key: JobKey,
+        pin: Arc<Pin>,
+    ) -> Option<(JobKey, Compared)> {
+        let seen = jobs.see(&key, &pin)?;
+        let old = self.chain(&seen.job, &pin).await.ok()?;
+        let new = replaced(&old, &pin, candidate, &seen);
+        let _permit = self.calls.acquire().await.ok()?;
+        let policy = self.rules.policy.clone();
+        let compared = spawn_blocking(move || shadow::compare(&seen, &old, &new, &policy)).await;
+        Some((key, compared.unwrap_or_else(|panicked| Compared::Failed(panicked.to_string()))))
+    }
+
+    /// The copy first: a job may be pinned to the digest the moment after the switch.
+    async fn switch(&self, active: Active) -> Result<(), Refusal> {
+        self.save_copy_if_leading(&active.candidate)
+            .await
+            .map_err(|error| Refusal::of_wish(format!("{error:#}")))?;
+        let (name, served) = (active.candidate.name.clone(), active.served());
+        self.write(|registry| registry.activate(&name, active.clone()));
+        self.measured.serves(&name, Some(&active));
+        self.note(&name, |outcome| outcome.serve(Some(served))).await;
+        Ok(())
+    }
+}
+
+/// The way back.
+impl Plugins {
+    /// What is to serve in the place of the wish, if an administrator said so of this very wish.
+    async fn rolled_back(&self, wish: &Wish) -> Result<Option<Candidate>, Refusal> {
+        let Some(rollback) = wish.rollback.as_ref().filter(|rollback| rollback.from == wish.identity())
+        else {
+            return Ok(None);
+        };
+        let name = &wish.candidate.name;
+        let outcome = self.known.lock().await.of(name);
+        let settings = settings_before(&outcome, &wish.candidate, &rollback.to);
+        let copy = match &self.store {
+            Some(store) => {
+                store.copy(&rollback.to).await.map_err(|error| Refusal::of_wish(format!("{error:#}")))?
+            }
+            None => None,
+        };
+        let copy = copy.filter(|copy| copy.name == *name).ok_or_else(|| {
+            Refusal::of_wish(format!(
+                "it is to be rolled back to sha256:{}, of which there is no copy",
+                rollback.to.short()
+            ))
+        })?;
+        Ok(Some(Candidate { settings, ..copy }))
+    }
+
+    async fn roll_back(&self, candidate: Candidate) -> Result<Verdict, Refusal> {
+        self.rules.trust.vouched(&candidate).map_err(Refusal::of_wish)?;
+        let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_wish(refusal.why))?;
+        let digest = candidate.digest.clone();
+        let active = Active { plugin, candidate: Arc::new(candidate) };
+        if self.serving(&active.candidate.name) == Some(active.served()) {
+            return Ok(Verdict::Unchanged);
+        }
+        self.switch(active).await?;
+        Ok(Verdict::RolledBack(digest))
+    }
+}
+
+/// The settings with which `to` served last, other than as the candidate asks for it: a wish may differ from what served
+/// before by its settings alone.
+fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
+    let is_asked_for =
+        |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
+    let mut served = outcome.active.iter().chain(&outcome.earlier);
+    let found = served.find(|served| served.digest == *to && !is_asked_for(served));
+    found.map(|served| served.settings.clone()).unwrap_or_default()
+}
+
+/// The chain of a pin with the candidate in it, with the settings that the job would have been pinned to.
+fn replaced(old: &Chain, pin: &Pin, candidate: &Active, seen: &Seen) -> Chain {
+    let name = candidate.plugin.name();
+    let jobs = seen.job.wishes.settings.get(name);
+    let settings = merged(candidate.plugin.descriptor(), &candidate.candidate.settings, jobs);
+    let new = Link { plugin: candidate.plugin.clone(), settings: as_settings(&settings) };
+    let link =
+        |pinned: &PinnedPlugin, old: &Link| if pinned.name == name { new.clone() } else { old.clone() };
+    Chain {
+        launcher: link(&pin.launcher, &old.launcher),
+        tuners: pin.tuners.iter().zip(&old.tuners).map(|(pinned, old)| link(pinned, old)).collect(),
+    }
+}
+
+/// What became of plugins' wishes is written when it changes, by the leader alone.
+impl Plugins {
+    /// Changes what is known of a plugin. A failure to write it costs only that the next process does not know; it is
+    /// logged, and written again with the next change.
+    pub(super) async fn note(&self, plugin: &str, change: impl FnOnce(&mut Outcome)) {
+        let mut known = self.known.lock().await;
+        known.change(plugin, change);
+        let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return };
+        let Some(outcome) = known.unsaved(plugin) else { return };
+        match store.save_outcome(plugin, outcome).await {
+            Ok(()) => known.saved(plugin),
+            Err(error) => tracing::warn!(plugin, "{error:#}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

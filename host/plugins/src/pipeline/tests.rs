@@ -1,0 +1,324 @@
+//! With the components that `make plugins` built, and a job in the index.
+
+use std::{env, fs, path::PathBuf};
+
+use coxswain_model::{
+    api::MpiJob,
+    desired::Gang,
+    job::{ValidJob, Verdict as Parsed},
+    seen::{ConfigSeen, ObjectSeen},
+    status::trouble::Trouble,
+};
+use coxswain_sandbox::{Child, Compiler, Sandbox};
+use serde_json::json;
+
+use super::*;
+use crate::{Access, LiveJobs, NoPlan, Rules, Signatures, Trust, source::Rollback};
+use coxswain_cluster::{
+    index::{JobRow, Named, Shared},
+    key::JobKey,
+};
+
+const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAzzlKWmxHpoSn1cm31JprQS+TmN06dHP6ADuahGwfxoQ=
+-----END PUBLIC KEY-----
+";
+
+fn component(name: &str) -> Vec<u8> {
+    let workspace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
+    let plugins = target.join("plugins");
+    let file = PathBuf::from(name).with_extension("wasm");
+    let bytes = fs::read(plugins.join(&file)).or_else(|_| fs::read(plugins.join("unshipped").join(&file)));
+    bytes.unwrap_or_else(|error| panic!("{name}: {error}; run `make plugins`"))
+}
+
+/// The same component with other bytes: a custom section more, which nobody reads.
+fn rebuilt(name: &str, build: u8) -> Vec<u8> {
+    [component(name), vec![0, 3, 1, b'b', build]].concat()
+}
+
+fn wish(name: &str, bytes: Vec<u8>, settings: &[(&str, &str)]) -> Wish {
+    let settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let candidate = Candidate { settings, ..Candidate::of(name, bytes) };
+    Wish { candidate, vectors: None, holds: false, approved: None, rollback: None }
+}
+
+fn raw(annotations: &serde_json::Value) -> MpiJob {
+    let template =
+        json!({ "spec": { "containers": [{ "name": "main", "image": "x", "command": ["mpirun"] }] } });
+    let raw = json!({
+        "metadata": {
+            "name": "pi", "namespace": "team-a", "uid": "u1", "resourceVersion": "1", "annotations": annotations,
+        },
+        "spec": { "mpiReplicaSpecs": {
+            "Launcher": { "template": template },
+            "Worker": { "replicas": 2, "template": template },
+        } },
+    });
+    serde_json::from_value(raw).unwrap()
+}
+
+fn valid(raw: &MpiJob) -> ValidJob {
+    let Parsed::Valid(job) = ValidJob::parse(raw, None) else { panic!("the job is valid") };
+    *job
+}
+
+fn plugins(trust: Trust) -> (Plugins, Shared) {
+    let index = Shared::default();
+    let mut plugins = Plugins::new(Rules { trust, ..Rules::default() }).unwrap();
+    plugins.jobs = Some(LiveJobs { index: index.clone(), gang: Gang::Off, synced: Vec::new() });
+    (plugins, index)
+}
+
+/// A job that is pinned to what serves now.
+fn lives(plugins: &Plugins, index: &Shared, annotations: &serde_json::Value) -> Pin {
+    let pin = plugins.choose(&valid(&raw(&json!({})))).unwrap();
+    let key = JobKey::new("team-a", "pi");
+    let config =
+        ConfigSeen { object: ObjectSeen::default(), content: None, pin: Some(pin.to_annotation().into()) };
+    let mut index = index.write();
+    index.jobs.shown(&key, JobRow::new(&raw(annotations)));
+    index.configs.shown(&key, Named { name: "pi-config".into(), seen: config });
+    pin
+}
+
+fn refused(verdict: Verdict) -> Refusal {
+    let Verdict::Refused(refusal) = verdict else { panic!("it is not refused: {verdict:?}") };
+    refusal
+}
+
+#[tokio::test]
+async fn another_build_that_renders_the_same_serves_and_tells_of_the_live_jobs() {
+    let (plugins, index) = plugins(Trust::default());
+    assert_eq!(
+        plugins.offer(wish("openmpi", component("openmpi"), &[])).await,
+        Verdict::Serves(String::new())
+    );
+    lives(&plugins, &index, &json!({}));
+
+    let verdict = plugins.offer(wish("openmpi", rebuilt("openmpi", 1), &[])).await;
+
+    let Verdict::Serves(beside) = verdict else { panic!("{verdict:?}") };
+    assert!(beside.contains("of 1 live jobs with it 1 would be rendered the same"), "{beside}");
+    let served = plugins.serving("openmpi").unwrap();
+    assert_eq!(served.digest, Digest::of(&rebuilt("openmpi", 1)));
+    assert_eq!(plugins.offer(wish("openmpi", rebuilt("openmpi", 1), &[])).await, Verdict::Unchanged);
+}
+
+#[tokio::test]
+async fn a_component_whose_compiler_was_killed_may_be_offered_again() {
+    let (mut plugins, _) = plugins(Trust::default());
+    let killed = Child { program: "/bin/sh".into(), words: vec!["-c".into(), "kill -KILL $$".into()] };
+    plugins.sandbox = Sandbox::with(Compiler::Child(killed), None).unwrap();
+
+    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+
+    assert!(!refusal.bytes && refusal.why.contains("the compiler was killed"), "{}", refusal.why);
+    plugins.sandbox = Sandbox::new().unwrap();
+    let again = plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    assert_eq!(again, Verdict::Serves(String::new()));
+}
+
+#[tokio::test]
+async fn a_component_on_which_the_compiler_computes_without_an_end_is_refused_for_good() {
+    let (mut plugins, _) = plugins(Trust::default());
+    let endless = "ulimit -St 1; while :; do :; done";
+    let endless = Child { program: "/bin/sh".into(), words: vec!["-c".into(), endless.into()] };
+    plugins.sandbox = Sandbox::with(Compiler::Child(endless), None).unwrap();
+
+    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+
+    assert!(refusal.bytes && refusal.why.contains("the compiler used up its 60 seconds"), "{}", refusal.why);
+    plugins.sandbox = Sandbox::new().unwrap();
+    let again = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+    assert_eq!(again.why, refusal.why, "it was compiled again");
+}
+
+#[tokio::test]
+async fn a_wish_that_holds_waits_for_approval_if_it_changes_a_live_job() {
+    let (plugins, index) = plugins(Trust::default());
+    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    lives(&plugins, &index, &json!({}));
+    let changed = Wish { holds: true, ..wish("openmpi", component("openmpi"), &[("ssh-args", "-q")]) };
+
+    let held = plugins.offer(changed.clone()).await;
+    let before = plugins.serving("openmpi").unwrap();
+    let approved = plugins.offer(Wish { approved: Some(changed.identity()), ..changed }).await;
+
+    let Verdict::Held(why) = held else { panic!("{held:?}") };
+    assert!(why.contains("1 otherwise") && why.contains("team-a/pi: launcher env"), "{why}");
+    assert!(why.contains("coxswain plugin approve openmpi"), "{why}");
+    assert!(before.settings.is_empty());
+    assert!(matches!(approved, Verdict::Serves(_)), "{approved:?}");
+    assert_eq!(plugins.serving("openmpi").unwrap().settings["ssh-args"], "-q");
+}
+
+#[tokio::test]
+async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offered_again() {
+    let (plugins, index) = plugins(Trust::default());
+    assert_eq!(
+        plugins.offer(wish("hostile", component("hostile"), &[])).await,
+        Verdict::Serves(String::new())
+    );
+    // Pinned before the job's user wrote the annotation.
+    lives(&plugins, &index, &json!({ "hostile.coxswain.dev/deed": "loop" }));
+
+    let refusal = refused(plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await);
+    let last_good = plugins.serving("hostile").unwrap();
+    index.write().jobs.listing();
+    index.write().jobs.listed_all(coxswain_model::seen::Version::default());
+    let later = plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await;
+
+    assert!(refusal.why.contains("team-a/pi: plugin hostile: it used up its"), "{}", refusal.why);
+    assert_eq!(last_good.digest, Digest::of(&component("hostile")));
+    assert!(matches!(later, Verdict::Serves(_)), "{later:?}");
+}
+
+#[tokio::test]
+async fn a_component_that_breaks_on_plain_jobs_is_refused_before_any_job_sees_it() {
+    let (plugins, _) = plugins(Trust::default());
+
+    let refusal = refused(plugins.offer(wish("hostile", component("hostile"), &[("deed", "loop")])).await);
+
+    assert!(refusal.why.contains("it fails on jobs that it must serve"), "{}", refusal.why);
+    assert_eq!(plugins.serving("hostile"), None);
+}
+
+#[tokio::test]
+async fn refused_bytes_stay_refused_and_what_served_goes_on() {
+    let (plugins, _) = plugins(Trust::default());
+    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    let half = component("openmpi").split_at(20_000).0.to_vec();
+
+    let first = refused(plugins.offer(wish("openmpi", half.clone(), &[])).await);
+    let again = refused(plugins.offer(wish("openmpi", half.clone(), &[])).await);
+
+    assert!(first.bytes && first == again, "{first:?}, then {again:?}");
+    assert_eq!(plugins.serving("openmpi").unwrap().digest, Digest::of(&component("openmpi")));
+    let waiting = plugins.known.lock().await.of("openmpi").candidate.unwrap();
+    assert_eq!((waiting.digest, waiting.held), (Digest::of(&half), false));
+}
+
+#[tokio::test]
+async fn vectors_that_a_component_does_not_meet_refuse_it_and_their_correction_does_not() {
+    let (plugins, _) = plugins(Trust::default());
+    let vectors = |value: &str| {
+        let text = format!(
+            r#"[{{"name": "two workers", "expect": {{"launcher": {{"env": {{"OMPI_MCA_orte_keep_fqdn_hostnames": "{value}"}}}}}}}}]"#
+        );
+        Wish { vectors: Some(text), ..wish("openmpi", component("openmpi"), &[]) }
+    };
+
+    let wrong = refused(plugins.offer(vectors("nonsense")).await);
+    let right = plugins.offer(vectors("true")).await;
+
+    assert!(wrong.why.contains("two workers"), "{}", wrong.why);
+    assert_eq!(right, Verdict::Serves(String::new()));
+}
+
+#[tokio::test]
+async fn where_signatures_are_required_nothing_unsigned_serves() {
+    let (plugins, _) = plugins(Trust::new(Signatures::Require, Some(PUBLIC)).unwrap());
+
+    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+
+    assert!(refusal.why.contains("it is not signed") && !refusal.bytes, "{}", refusal.why);
+    assert_eq!(plugins.serving("openmpi"), None);
+}
+
+#[tokio::test]
+async fn a_plugin_of_other_namespaces_is_refused_at_each_use() {
+    let (plugins, index) = plugins(Trust::default());
+    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    let pin = lives(&plugins, &index, &json!({}));
+    let job = valid(&raw(&json!({})));
+
+    plugins.write(|registry| registry.restrict("openmpi", Access::read("team-b").unwrap()));
+    let chosen = plugins.choose(&job);
+    // By a name that a tenant wrote into the pin: the component's own counts.
+    let forged = Pin { launcher: PinnedPlugin { name: "mine".into(), ..pin.launcher }, ..pin };
+    let rendered = plugins.render(&job, &forged, &coxswain_model::seen::Seen::default(), false).await;
+
+    let not_allowed = Trouble::PluginNotAllowed { plugin: "openmpi".into(), namespace: "team-a".into() };
+    assert_eq!(chosen, Err(not_allowed.clone()));
+    assert!(matches!(rendered, Err(NoPlan::Trouble(trouble)) if trouble == not_allowed));
+}
+
+#[tokio::test]
+async fn a_rollback_without_a_copy_says_so_and_ends_with_the_next_wish() {
+    let (plugins, _) = plugins(Trust::default());
+    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    let new = wish("openmpi", rebuilt("openmpi", 1), &[]);
+    let rollback = Rollback { from: new.identity(), to: Digest::of(&component("openmpi")) };
+
+    let refusal = refused(plugins.offer(Wish { rollback: Some(rollback.clone()), ..new }).await);
+    let next = Wish { rollback: Some(rollback), ..wish("openmpi", rebuilt("openmpi", 2), &[]) };
+    let next = plugins.offer(next).await;
+
+    assert!(refusal.why.contains("of which there is no copy"), "{}", refusal.why);
+    assert!(matches!(next, Verdict::Serves(_)), "{next:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_run_out() {
+    let (plugins, _) = plugins(Trust::default());
+    for name in ["openmpi", "hostile"] {
+        let verdict = plugins.offer(wish(name, component(name), &[])).await;
+        assert!(matches!(verdict, Verdict::Serves(_)), "{verdict:?}");
+    }
+    let healthy = valid(&raw(&json!({})));
+    let wants = json!({ "coxswain.dev/plugin": "hostile", "hostile.coxswain.dev/deed": "loop" });
+    let hostile = valid(&raw(&wants));
+    let plugins = Arc::new(plugins);
+    let render = |job: ValidJob| {
+        let plugins = Arc::clone(&plugins);
+        async move {
+            let pin = plugins.choose(&job).unwrap();
+            plugins.render(&job, &pin, &coxswain_model::seen::Seen::default(), false).await
+        }
+    };
+
+    // On a busy machine the healthy job may not get a core in time, so it has some tries; were the calls to wait for each
+    // other, none would succeed.
+    let mut was_first = false;
+    for _ in 0..20 {
+        let free = plugins.calls.available_permits();
+        let loops = tokio::spawn(render(hostile.clone()));
+        while plugins.calls.available_permits() == free && !loops.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        let rendered = render(healthy.clone()).await;
+        was_first |= !loops.is_finished();
+
+        assert!(rendered.is_ok());
+        let broken = loops.await.unwrap();
+        assert!(
+            matches!(&broken, Err(NoPlan::Trouble(Trouble::PluginFailed { fault, .. })) if fault.contains("instructions")),
+            "{broken:?}"
+        );
+        if was_first {
+            break;
+        }
+    }
+    assert!(was_first, "the endless loop was always over first");
+}
+
+#[test]
+fn a_rollback_of_settings_alone_goes_to_those_before() {
+    let served = |settings: &[(&str, &str)]| {
+        let Candidate { digest, settings, .. } = wish("x", b"1".to_vec(), settings).candidate;
+        Served { digest, settings }
+    };
+    let mut outcome = Outcome::default();
+    outcome.serve(Some(served(&[("a", "1")])));
+    outcome.serve(Some(served(&[("a", "2")])));
+    let asked = wish("x", b"1".to_vec(), &[("a", "2")]).candidate;
+
+    let back = settings_before(&outcome, &asked, &asked.digest);
+    outcome.serve(Some(served(&[("a", "1")])));
+    let again = settings_before(&outcome, &asked, &asked.digest);
+
+    assert_eq!(back.get("a").map(String::as_str), Some("1"));
+    assert_eq!(again, back, "looked at again after it was rolled back");
+}
