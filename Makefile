@@ -93,6 +93,11 @@ lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
 test-rust: plugins ## Unit, property, golden and plugin tests
 	@cargo test --workspace
 
+.PHONY: check-fast
+check-fast: setup ## The inner loop: types of everything, tests of the deciding crate
+	@cargo check --quiet --workspace --all-targets
+	@cargo test --quiet --package coxswain-model
+
 .PHONY: test-guide
 test-guide: tools ## Every command of the guides to plugins that needs no cluster
 	@tests/guide/run docs/plugins.md docs/plugin-tools.md

@@ -27,8 +27,8 @@ use tokio::{
 };
 
 use crate::{
-    fold::AnyObject,
     lease::Standing,
+    metadata::AnyObject,
     metrics::Metrics,
     pace::Flow,
     rest::{Call, MERGE_PATCH, Rest},

@@ -1,38 +1,25 @@
 //! Everything that the watches told, folded into rows by job: what `observe` answers from, in time proportional
 //! to the objects of the one job.
 
-use std::{
-    cmp::Ordering,
-    io::{Read, Write},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coxswain_model::{
-    api::{
-        MpiJob,
-        mpijob::{Metadata, MpiJobSpec},
-        wire,
-    },
+    api::{MpiJob, wire},
     desired::pod_group::Priorities,
     job::ValidJob,
-    names, phase,
-    seen::{
-        ConfigSeen, LauncherSeen, ObjectSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen,
-        SliceSeen, Uid, Version,
-    },
+    names,
+    seen::{ConfigSeen, LauncherSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen, SliceSeen},
 };
-use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::{Serialize, de::DeserializeOwned};
-use tokio::time::Instant;
 
 use crate::{
     aside::Aside,
     departures::Departures,
     gone::GoneLaunchers,
+    job_row::JobRow,
     key::JobKey,
-    table::{Gone, Row, Table},
+    named::Named,
+    table::{Gone, Row as _, Table},
 };
 
 /// The tables of all kinds.
@@ -102,21 +89,13 @@ impl Index {
         }
     }
 
-    /// Drops what the watches have not confirmed in time. Returns the jobs that have to look again.
-    pub fn expire(&mut self, now: Instant) -> Vec<JobKey> {
-        let Self { jobs, pods, services, configs, secrets, launchers, groups, gone, .. } = self;
+    /// Forgets launcher Jobs that are gone and whose jobs have ended, too.
+    pub fn forget_ended(&mut self) {
+        let Self { jobs, launchers, gone, .. } = self;
         gone.retain(|key, owner| {
             let job = jobs.of(key).first().filter(|job| job.uid() == owner && !job.has_ended());
             job.is_some() && launchers.of(key).is_empty()
         });
-        let mut keys = jobs.expire(now);
-        keys.append(&mut pods.expire(now));
-        keys.append(&mut services.expire(now));
-        keys.append(&mut configs.expire(now));
-        keys.append(&mut secrets.expire(now));
-        keys.append(&mut launchers.expire(now));
-        keys.append(&mut groups.expire(now));
-        keys
     }
 }
 
@@ -145,215 +124,6 @@ impl Shared {
     /// For folding.
     pub fn write(&self) -> RwLockWriteGuard<'_, Index> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Passes decode it.
-/// Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct JobRow {
-    uid: Uid,
-    version: Version,
-    /// Whole, but for version and status.
-    asked: Arc<[u8]>,
-    status: Option<Arc<[u8]>>,
-    ended: bool,
-}
-
-impl JobRow {
-    /// Packs a job.
-    pub fn new(job: &MpiJob) -> Self {
-        let MpiJob { metadata, spec, status } = job;
-        let uid = Uid::from(metadata.uid.as_str());
-        let version = Version::from(metadata.resource_version.as_str());
-        let metadata = Metadata { resource_version: String::new(), ..metadata.clone() };
-        let asked = packed(&Asked { metadata, spec });
-        let ended = status.as_ref().is_some_and(phase::is_finished);
-        Self { uid, version, asked, status: status.as_ref().map(packed), ended }
-    }
-
-    /// Its status says that it has succeeded or failed.
-    pub fn has_ended(&self) -> bool {
-        self.ended
-    }
-
-    /// The job. Nothing that was packed cannot be unpacked.
-    pub fn job(&self) -> Option<MpiJob> {
-        let mut job: MpiJob = unpacked(&self.asked)?;
-        job.metadata.resource_version = self.version.0.to_string();
-        job.status = self.status.as_deref().and_then(unpacked);
-        Some(job)
-    }
-
-    /// Nothing that the user (or Kueue) writes differs: only the status, or nothing at all.
-    pub fn asks_the_same(&self, other: &Self) -> bool {
-        self.asked == other.asked
-    }
-}
-
-#[derive(Serialize)]
-struct Asked<'a> {
-    metadata: Metadata,
-    spec: &'a MpiJobSpec,
-}
-
-/// Maps are ordered and the compressor is deterministic, so equal values give equal bytes.
-fn packed(value: &impl Serialize) -> Arc<[u8]> {
-    let text = serde_json::to_vec(value).unwrap_or_default();
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-    // It cannot fail: what it writes goes to memory.
-    let written = encoder.write_all(&text);
-    written.and_then(|()| encoder.finish()).unwrap_or_default().into()
-}
-
-fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    let mut text = Vec::new();
-    DeflateDecoder::new(bytes).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-impl Row for JobRow {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn set_version(&mut self, version: Version) {
-        self.version = version;
-    }
-
-    fn set_deleting(&mut self) {}
-
-    fn order(&self, _: &Self) -> Ordering {
-        Ordering::Equal
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        self.asks_the_same(other) && self.status == other.status
-    }
-}
-
-impl Row for PodSeen {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn set_version(&mut self, version: Version) {
-        self.version = version;
-    }
-
-    fn set_deleting(&mut self) {
-        self.deleting = true;
-    }
-
-    fn order(&self, other: &Self) -> Ordering {
-        (self.role, self.index, &self.name).cmp(&(other.role, other.index, &other.name))
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        let Self {
-            role,
-            index,
-            name,
-            uid,
-            version: _,
-            controller,
-            created,
-            phase,
-            ready,
-            deleting,
-            gate,
-            attempt,
-            failure,
-        } = self;
-        (*role, *index, *created, *phase) == (other.role, other.index, other.created, other.phase)
-            && (*ready, *deleting, *gate) == (other.ready, other.deleting, other.gate)
-            && (name, uid, controller) == (&other.name, &other.uid, &other.controller)
-            && (attempt, failure) == (&other.attempt, &other.failure)
-    }
-
-    fn asks_dns(&self) -> bool {
-        PodSeen::asks_dns(self)
-    }
-}
-
-/// Something with a name of its own and an [`ObjectSeen`] in it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Named<T> {
-    /// `metadata.name`.
-    pub name: Box<str>,
-    /// What is kept.
-    pub seen: T,
-}
-
-impl<T> Named<T> {
-    /// Takes the name from the metadata.
-    pub fn new(meta: &ObjectMeta, seen: T) -> Self {
-        Self { name: meta.name.as_deref().unwrap_or_default().into(), seen }
-    }
-}
-
-/// What holds an [`ObjectSeen`].
-pub trait HoldsObject: Clone + PartialEq {
-    /// To look at.
-    fn object(&self) -> &ObjectSeen;
-    /// To change.
-    fn object_mut(&mut self) -> &mut ObjectSeen;
-    /// What it was last counts also when it is gone.
-    const REMEMBERED: bool = false;
-}
-
-macro_rules! holds_object {
-    ($($type:ty $(, $remembered:ident = $value:literal)?);*) => {$(
-        impl HoldsObject for $type {
-            $(const $remembered: bool = $value;)?
-            fn object(&self) -> &ObjectSeen {
-                &self.object
-            }
-            fn object_mut(&mut self) -> &mut ObjectSeen {
-                &mut self.object
-            }
-        }
-    )*};
-}
-holds_object!(ServiceSeen; SliceSeen; ConfigSeen; SecretSeen; LauncherSeen, REMEMBERED = true; PodGroupSeen);
-
-impl<T: HoldsObject> Row for Named<T> {
-    fn uid(&self) -> &Uid {
-        &self.seen.object().uid
-    }
-
-    fn version(&self) -> Version {
-        self.seen.object().version
-    }
-
-    fn set_version(&mut self, version: Version) {
-        self.seen.object_mut().version = version;
-    }
-
-    fn set_deleting(&mut self) {
-        self.seen.object_mut().deleting = true;
-    }
-
-    fn order(&self, other: &Self) -> Ordering {
-        self.name.cmp(&other.name)
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        let mut same_version = other.clone();
-        same_version.set_version(self.version());
-        *self == same_version
-    }
-
-    fn is_remembered(&self) -> bool {
-        T::REMEMBERED
     }
 }
 

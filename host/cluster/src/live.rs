@@ -26,9 +26,11 @@ use crate::{
     events::{Sink, Subject},
     failed::Failed,
     fold,
-    index::{Named, Shared},
+    index::Shared,
     key::JobKey,
+    kinds::DecodedMpiJob,
     metrics::Metrics,
+    named::Named,
     pace::Flow,
     rest::{Call, MERGE_PATCH, Rest, Stop, Tries},
     wake::{Cause, Wake},
@@ -211,14 +213,14 @@ impl Live {
         let tries = Tries { flow: Flow::Objects, holder: &holder, deadline: Instant::now() + STATUS };
         match self.rest.persist(tries, || true, || call.clone()).await {
             Ok(body) => {
-                fold::wrote_job(&self.index, &body);
+                fold::wrote::<DecodedMpiJob>(&self.index, &body);
                 Ok(())
             }
             // Deleted meanwhile: the watch will say so, or should have said so.
             Err(Stop::Failed(refused)) if refused.code == 404 => {
                 if refused.says_gone(name) {
                     let (key, uid) = (JobKey::new(namespace, name), Uid::from(meta.uid.as_str()));
-                    fold::job_gone(&self.index, &key, &uid);
+                    fold::deleted::<DecodedMpiJob>(&self.index, &key, &uid, None);
                 }
                 Ok(())
             }

@@ -7,7 +7,7 @@ pub use self::persist::{Stop, Tries};
 use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use coxswain_model::step::{FailureReason, Kind};
+use coxswain_model::step::FailureReason;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::{Client, client::Body};
@@ -73,16 +73,6 @@ impl Call {
     #[must_use]
     pub fn json(self, body: &serde_json::Value) -> Self {
         self.body(JSON, body.to_string())
-    }
-
-    /// The same, asking for metadata alone where no more of this kind is kept. Keeps Secrets' values out of the
-    /// process.
-    #[must_use]
-    pub fn metadata_of(self, kind: Kind) -> Self {
-        match kind {
-            Kind::Pod | Kind::ConfigMap | Kind::Secret => self.metadata_only(),
-            Kind::Service | Kind::Job | Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => self,
-        }
     }
 
     /// The same, asking for metadata alone.
@@ -341,32 +331,6 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     text
-}
-
-/// The collection of `kind` in `namespace`.
-pub fn collection(kind: Kind, namespace: &str) -> String {
-    let (api, plural) = match kind {
-        Kind::Service => ("api/v1", "services"),
-        Kind::ConfigMap => ("api/v1", "configmaps"),
-        Kind::Secret => ("api/v1", "secrets"),
-        Kind::Pod => ("api/v1", "pods"),
-        Kind::Job => ("apis/batch/v1", "jobs"),
-        Kind::VolcanoPodGroup => ("apis/scheduling.volcano.sh/v1beta1", "podgroups"),
-        Kind::SchedulerPluginsPodGroup => ("apis/scheduling.x-k8s.io/v1alpha1", "podgroups"),
-    };
-    format!("/{api}/namespaces/{namespace}/{plural}")
-}
-
-/// The kind in the metrics.
-pub fn kind_label(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Service => "Service",
-        Kind::ConfigMap => "ConfigMap",
-        Kind::Secret => "Secret",
-        Kind::Pod => "Pod",
-        Kind::Job => "Job",
-        Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => "PodGroup",
-    }
 }
 
 #[cfg(test)]

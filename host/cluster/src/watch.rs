@@ -20,30 +20,26 @@ mod source;
 
 use std::sync::Arc;
 
-use coxswain_model::api::wire;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
+use coxswain_model::desired::Gang;
+use futures::future::BoxFuture;
 use kube::Client;
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use self::{
-    classes::Classes,
+    classes::{Classes, PRIORITY_CLASS},
     follow::{Folds, Follow},
-    rows::{Kind, Rows},
+    rows::Rows,
     source::Source,
 };
 use crate::{
     events::Sink,
-    index::{Index, JobRow, Shared},
+    index::Shared,
+    kind::Watched,
+    kinds::{self, Visit},
     last_seen::LastSeen,
     lease::Standing,
     metrics::Metrics,
-    table::{Row, Table},
-    wake::{Cause, Wake},
-    wire::{
-        ConfigWire, CoschedulingGroupWire, JobWire, LauncherWire, PodWire, SecretWire, ServiceWire,
-        SliceWire, VolcanoGroupWire, Wire,
-    },
+    wake::Wake,
 };
 
 /// Where watches report to.
@@ -69,73 +65,25 @@ pub struct Watches {
 pub type Synced = watch::Sender<bool>;
 
 impl Watches {
-    /// `MPIJobs`. Never returns; so do the others.
-    pub async fn jobs(self, client: Client, synced: Synced) {
-        // A status is mostly our own, on its way back: it may overtake the answer to the write.
-        let cause = |old: Option<&JobRow>, new: &JobRow| {
-            if old.is_some_and(|old| old.asks_the_same(new)) { Cause::Child } else { Cause::Job }
-        };
-        let kind = Kind {
-            name: wire::KIND,
-            api_version: wire::API_VERSION,
-            selector: None,
-            table: |index| &mut index.jobs,
-            cause,
-        };
-        self.run::<JobWire>(client, kind, synced).await;
-    }
-
-    /// Pods of jobs, in the MPI Operator's words.
-    pub async fn pods(self, client: Client, synced: Synced) {
-        let selector = Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME));
-        let kind = Kind { selector, ..ours("Pod", "v1", |index| &mut index.pods) };
-        self.run::<PodWire>(client, kind, synced).await;
-    }
-
-    /// Services of jobs.
-    pub async fn services(self, client: Client, synced: Synced) {
-        self.run::<ServiceWire>(client, ours("Service", "v1", |index| &mut index.services), synced).await;
-    }
-
-    /// `EndpointSlice`s of the Services.
-    pub async fn slices(self, client: Client, synced: Synced) {
-        let kind = ours("EndpointSlice", "discovery.k8s.io/v1", |index| &mut index.slices);
-        self.run::<SliceWire>(client, kind, synced).await;
-    }
-
-    /// ConfigMaps of jobs.
-    pub async fn configs(self, client: Client, synced: Synced) {
-        self.run::<ConfigWire>(client, ours("ConfigMap", "v1", |index| &mut index.configs), synced).await;
-    }
-
-    /// Secrets of jobs.
-    pub async fn secrets(self, client: Client, synced: Synced) {
-        self.run::<SecretWire>(client, ours("Secret", "v1", |index| &mut index.secrets), synced).await;
-    }
-
-    /// Launcher Jobs.
-    pub async fn launchers(self, client: Client, synced: Synced) {
-        let kind = ours("Job", "batch/v1", |index| &mut index.launchers);
-        self.run::<LauncherWire>(client, kind, synced).await;
-    }
-
-    /// Volcano's `PodGroups`.
-    pub async fn volcano_groups(self, client: Client, synced: Synced) {
-        let kind = ours("PodGroup", "scheduling.volcano.sh/v1beta1", |index| &mut index.groups);
-        self.run::<VolcanoGroupWire>(client, Kind { selector: None, ..kind }, synced).await;
-    }
-
-    /// scheduler-plugins' `PodGroups`.
-    pub async fn coscheduling_groups(self, client: Client, synced: Synced) {
-        let kind = ours("PodGroup", "scheduling.x-k8s.io/v1alpha1", |index| &mut index.groups);
-        self.run::<CoschedulingGroupWire>(client, Kind { selector: None, ..kind }, synced).await;
-    }
-
-    /// Priority classes of the cluster: few, and none of a job's.
-    pub async fn priorities(self, client: Client, synced: Synced) {
-        let source = Source::of::<PriorityClass>(client, None, None);
-        let classes = Classes::new(self.index.clone());
-        self.follow("PriorityClass", source, classes, synced).await;
+    /// The watch of every kind, each to be run until the process ends, with what says that it has listed all.
+    pub fn all(&self, client: &Client, gang: &Gang) -> Vec<Watching> {
+        struct Start<'a>(&'a Watches, &'a Client, Vec<Watching>);
+        impl Visit for Start<'_> {
+            fn visit<K: Watched>(&mut self) {
+                let Self(watches, client, started) = self;
+                let source =
+                    Source::of((*client).clone(), &K::FACTS, watches.namespace.as_deref(), K::selector());
+                started.push(watches.follow(K::FACTS.kind, source, Rows::<K>::new((*watches).clone())));
+            }
+        }
+        let mut start = Start(self, client, Vec::new());
+        kinds::watched(gang, &mut start);
+        if *gang != Gang::Off {
+            let source = Source::of(client.clone(), &PRIORITY_CLASS, None, None);
+            let classes = Classes::new(self.index.clone());
+            start.2.push(self.follow(PRIORITY_CLASS.kind, source, classes));
+        }
+        start.2
     }
 
     /// Tells the owners of what was set aside, and how long each watch has been silent. To be called every second.
@@ -156,25 +104,23 @@ impl Watches {
         }
     }
 
-    async fn run<W>(self, client: Client, kind: Kind<W::Row>, synced: Synced)
-    where
-        W: Wire + DeserializeOwned,
-        W::Row: Row,
-    {
-        let source = Source::of::<W>(client, self.namespace.as_deref(), kind.selector.clone());
-        let (name, rows) = (kind.name, Rows::<W>::new(kind, self.clone()));
-        self.follow(name, source, rows, synced).await;
-    }
-
-    async fn follow(self, kind: &'static str, source: Source, folds: impl Folds, synced: Synced) {
+    fn follow(&self, kind: &'static str, source: Source, folds: impl Folds + Send + 'static) -> Watching {
         self.metrics.watches().begin(kind);
-        let Self { last_seen, metrics, .. } = self;
-        Follow { kind, source, folds, synced, last_seen, metrics }.run().await;
+        let (synced, listed) = watch::channel(false);
+        let (last_seen, metrics) = (self.last_seen.clone(), Arc::clone(&self.metrics));
+        let task = Follow { kind, source, folds, synced, last_seen, metrics }.run();
+        Watching { kind, listed, task: Box::pin(task) }
     }
 }
 
-fn ours<R>(name: &'static str, api_version: &'static str, table: fn(&mut Index) -> &mut Table<R>) -> Kind<R> {
-    Kind { name, api_version, selector: Some(wire::LABEL_JOB.to_owned()), table, cause: |_, _| Cause::Child }
+/// The watch of a kind.
+pub struct Watching {
+    /// `kind`.
+    pub kind: &'static str,
+    /// True once it has listed all.
+    pub listed: watch::Receiver<bool>,
+    /// Never ends.
+    pub task: BoxFuture<'static, ()>,
 }
 
 #[cfg(test)]

@@ -2,11 +2,7 @@
 //! index holds in the operator.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that prints what it measures")]
 
-use coxswain_cluster::{
-    index::Index,
-    key::JobKey,
-    wire::{PodWire, Wire},
-};
+use coxswain_cluster::{index::Index, key::JobKey, kind::Watched as _, kinds::DecodedPod};
 use serde_json::json;
 
 #[global_allocator]
@@ -54,7 +50,7 @@ fn resident() -> f64 {
 fn fill(index: &mut Index, job: u32) {
     let key = JobKey::new("team-a", &format!("job-{job}"));
     for worker in 0..WORKERS {
-        let pod: PodWire = serde_json::from_value(pod(job, worker)).unwrap();
+        let pod: DecodedPod = serde_json::from_value(pod(job, worker)).unwrap();
         index.pods.shown(&key, pod.row().unwrap().1);
     }
 }

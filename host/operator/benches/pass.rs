@@ -11,10 +11,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
-use coxswain_cluster::{
-    index::JobRow,
-    wire::{PodWire, Wire},
-};
+use coxswain_cluster::{job_row::JobRow, kind::Watched as _, kinds::DecodedPod};
 use coxswain_model::{
     api::MpiJob,
     desired::{self, Desired, Gang},
@@ -133,7 +130,7 @@ fn pod_decoded(bencher: Bencher<'_, '_>) {
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
     });
     let text = pod.to_string();
-    bencher.bench(|| serde_json::from_str::<PodWire>(black_box(&text)).unwrap().row());
+    bencher.bench(|| serde_json::from_str::<DecodedPod>(black_box(&text)).unwrap().row());
 }
 
 #[divan::bench(args = WORKERS)]

@@ -35,6 +35,7 @@ use coxswain_cluster::{
     events::{self, Subject},
     index::Shared,
     key::JobKey,
+    kinds,
     last_seen::LastSeen,
     lease::Standing,
     live::{Claimed, Live},
@@ -42,7 +43,7 @@ use coxswain_cluster::{
     pace::Pace,
     rest::Rest,
     wake::{Cause, Wake},
-    watch::{Synced, Watches},
+    watch::{Watches, Watching},
 };
 use coxswain_plugins::{self as plugins, Answer, InCluster, LiveJobs, Plugins, state::Store};
 
@@ -127,7 +128,7 @@ async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow:
     let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &standing)?;
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready });
     let sight = Sight::new(kinds, watches.last_seen.clone());
-    tasks.spawn("sweep", sweep(watches));
+    tasks.spawn("sweep", sweep(watches, options.gang.clone()));
     serve(&mut tasks, &options, &sight, &standing, &live, &queue, &plugins, &counts).await?;
 
     let mut stages = Stages::default();
@@ -197,33 +198,11 @@ impl Stages {
 
 /// One task a kind. Returns, for each, whether it has listed all.
 fn start_watches(tasks: &mut Tasks, watches: &Watches, client: &Client, gang: &Gang) -> Vec<Kind> {
-    let mut kinds = Vec::new();
-    let mut channel = |name| -> Synced {
-        let (sender, listed) = watch::channel(false);
-        kinds.push(Kind { name, listed });
-        sender
+    let start = |Watching { kind, listed, task }| {
+        tasks.spawn(kind, task);
+        Kind { name: kind, listed }
     };
-    let w = || watches.clone();
-    tasks.spawn("watch MPIJobs", w().jobs(client.clone(), channel("MPIJob")));
-    tasks.spawn("watch Pods", w().pods(client.clone(), channel("Pod")));
-    tasks.spawn("watch Services", w().services(client.clone(), channel("Service")));
-    tasks.spawn("watch EndpointSlices", w().slices(client.clone(), channel("EndpointSlice")));
-    tasks.spawn("watch ConfigMaps", w().configs(client.clone(), channel("ConfigMap")));
-    tasks.spawn("watch Secrets", w().secrets(client.clone(), channel("Secret")));
-    tasks.spawn("watch Jobs", w().launchers(client.clone(), channel("Job")));
-    if *gang != Gang::Off {
-        tasks.spawn("watch PriorityClasses", w().priorities(client.clone(), channel("PriorityClass")));
-    }
-    match gang {
-        Gang::Off => {}
-        Gang::Volcano => {
-            tasks.spawn("watch PodGroups", w().volcano_groups(client.clone(), channel("PodGroup")));
-        }
-        Gang::SchedulerPlugins(_) => {
-            tasks.spawn("watch PodGroups", w().coscheduling_groups(client.clone(), channel("PodGroup")));
-        }
-    }
-    kinds
+    watches.all(client, gang).into_iter().map(start).collect()
 }
 
 /// Loads the image's plugins and follows the ConfigMaps. The receiver turns true once those that are there have been
@@ -283,14 +262,14 @@ fn tell_of_plugin(live: &Live, namespace: &str, answer: Answer) {
 }
 
 /// Lets the index drop what no watch has confirmed, and what DNS has forgotten.
-async fn sweep(watches: Watches) {
+async fn sweep(watches: Watches, gang: Gang) {
     loop {
         tokio::time::sleep(SWEEP).await;
         watches.report();
         let jobs = {
             let mut index = watches.index.write();
             index.departures.expire(Timestamp::now());
-            index.expire(Instant::now())
+            kinds::expire(&mut index, &gang, Instant::now())
         };
         for job in &jobs {
             (watches.wake)(job, Cause::Other);
@@ -322,6 +301,7 @@ async fn serve(
             metrics: Arc::clone(&live.metrics),
             counts: Arc::clone(counts),
             index: live.index.clone(),
+            gang: options.gang.clone(),
             queue: Arc::clone(queue),
             pace: Arc::clone(live.rest.pace()),
             plugins: Arc::clone(plugins),

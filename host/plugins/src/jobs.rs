@@ -11,10 +11,7 @@ use coxswain_model::{
 };
 use tokio::sync::watch;
 
-use coxswain_cluster::{
-    index::{JobRow, Shared},
-    key::JobKey,
-};
+use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey};
 
 /// Reads the index; nothing is kept here.
 #[derive(Clone)]

@@ -11,11 +11,15 @@ use http::Method;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::{Applier, Result1, Wrote, write::failure};
+use super::{
+    Applier, Result1, Wrote,
+    write::{answered, failure},
+};
 use crate::{
-    fold::{self, AnyObject},
+    kinds::written,
+    metadata::AnyObject,
     pace::Flow,
-    rest::{Call, MERGE_PATCH, Refused, Stop, kind_label},
+    rest::{Call, MERGE_PATCH, Refused, Stop},
 };
 
 impl Applier<'_> {
@@ -29,7 +33,7 @@ impl Applier<'_> {
         if refused.reason != "AlreadyExists" {
             return Err(failure(object, &refused).into());
         }
-        let call = Call::new(kind_label(object.kind), Method::GET, self.path(&object));
+        let call = Call::new(object.kind.as_str(), Method::GET, self.path(&object));
         let body = self.write(&object, call).await?;
         let meta = AnyObject::read(&body).metadata;
         if !is_owned_by(&meta, &self.job.uid) {
@@ -59,8 +63,8 @@ impl Applier<'_> {
         let mut has_launcher = false;
         for (kind, name) in objects {
             let object = ObjectName { kind, name };
-            let call = Call::new(kind_label(kind), Method::GET, self.path(&object));
-            let body = match self.persist(Flow::Objects, call.metadata_of(kind)).await {
+            let call = Call::new(kind.as_str(), Method::GET, self.path(&object));
+            let body = match self.persist(Flow::Objects, answered(call, written(kind))).await {
                 Ok(body) => body,
                 Err(Stop::Failed(refused)) if refused.code == 404 => continue,
                 Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
@@ -78,11 +82,11 @@ impl Applier<'_> {
     async fn label(&self, object: &ObjectName, meta: &ObjectMeta, mut body: Bytes) -> Result1 {
         if let Some(labels) = self.missing_labels(object, meta) {
             let changes = json!({"metadata": {"uid": meta.uid, "labels": labels}});
-            let call = Call::new(kind_label(object.kind), Method::PATCH, self.path(object))
+            let call = Call::new(object.kind.as_str(), Method::PATCH, self.path(object))
                 .body(MERGE_PATCH, changes.to_string());
             body = self.write(object, call).await?;
         }
-        fold::wrote(self.index, object.kind, &body);
+        (written(object.kind).wrote)(self.index, &body);
         Ok(Wrote::Changed)
     }
 
@@ -94,7 +98,7 @@ impl Applier<'_> {
         let message = format!(
             "Resource {:?} of Kind {:?} already exists and is not managed by MPIJob",
             object.name,
-            kind_label(object.kind)
+            object.kind.as_str()
         );
         let leaves = leftover || meta.deletion_timestamp.is_some();
         let reason = if leaves { FailureReason::Conflict } else { FailureReason::Foreign };
@@ -104,20 +108,14 @@ impl Applier<'_> {
     /// The labels by which the watch of this kind finds the object, if any of them is missing.
     fn missing_labels(&self, object: &ObjectName, meta: &ObjectMeta) -> Option<Value> {
         let job = self.job.names.job();
-        let wanted: &[(&str, &str)] = match object.kind {
-            Kind::Pod => &[
-                (wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME),
-                (wire::LABEL_JOB_NAME, job),
-                (wire::LABEL_JOB_ROLE, wire::ROLE_WORKER),
-            ],
-            Kind::VolcanoPodGroup | Kind::SchedulerPluginsPodGroup => &[],
-            Kind::Service | Kind::ConfigMap | Kind::Secret | Kind::Job => &[(wire::LABEL_JOB, job)],
-        };
+        let wanted = (written(object.kind).labels)(job);
         let has = |key: &str, value: &str| {
             meta.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|label| label == value)
         };
         let missing = wanted.iter().any(|(key, value)| !has(key, value));
-        missing.then(|| wanted.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect())
+        missing.then(|| {
+            wanted.iter().map(|(key, value)| ((*key).to_owned(), Value::from(value.as_str()))).collect()
+        })
     }
 }
 

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    kind::Watched as _,
+    kinds::{DecodedMpiJob, DecodedPod},
     lease::Standing,
     pace::Pace,
     rate::Rate,
     rest::Call,
-    wire::{JobWire, PodWire, Wire as _},
 };
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 
@@ -28,7 +29,7 @@ fn job() -> ValidJob {
         }},
     });
     let index = Shared::default();
-    let (key, row) = serde_json::from_value::<JobWire>(raw).unwrap().row().unwrap();
+    let (key, row) = serde_json::from_value::<DecodedMpiJob>(raw).unwrap().row().unwrap();
     index.write().jobs.shown(&key, row);
     match ValidJob::parse(&index.job(&key).unwrap(), None) {
         Verdict::Valid(job) => *job,
@@ -541,7 +542,7 @@ fn delete(version: Option<u64>) -> Step {
 fn with_worker(bench: &Bench) {
     let pod = json!({"metadata": {"name": "pi-worker-0", "namespace": "team-a", "uid": "p", "resourceVersion": "5",
         "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: "worker"}}});
-    let (key, row) = serde_json::from_value::<PodWire>(pod).unwrap().row().unwrap();
+    let (key, row) = serde_json::from_value::<DecodedPod>(pod).unwrap().row().unwrap();
     bench.index.write().pods.shown(&key, row);
 }
 
@@ -701,7 +702,7 @@ async fn what_a_write_does_not_find_is_forgotten() {
             object["metadata"]["resourceVersion"] = "5".into();
             object["metadata"]["labels"][wire::LABEL_JOB_NAME] = "pi".into();
             object["metadata"]["labels"][wire::LABEL_JOB_ROLE] = "launcher".into();
-            crate::fold::wrote(&bench.index, kind, &object.to_string().into());
+            (crate::kinds::written(kind).wrote)(&bench.index, &object.to_string().into());
         }
 
         // One after the other: a wave ends with its first failure.

@@ -12,19 +12,11 @@ use serde_json::{Value, json};
 
 use super::{Applier, Result1, Wrote};
 use crate::{
-    fold, keys,
+    keys,
+    kinds::{WrittenKind, written},
     pace::Flow,
-    rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, Stop, collection, kind_label},
+    rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, Stop},
 };
-
-/// What holds a template of the user's is refused if a field is misspelt: the CRD lets unknown fields of pods pass,
-/// as newer Kubernetes versions may know them, and by default the API server drops them without a word to the user.
-fn validation(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Pod | Kind::Job => "?fieldValidation=Strict",
-        _ => "",
-    }
-}
 
 impl Applier<'_> {
     pub(super) async fn create(&self, object: ObjectName, manifest: &Value) -> Result1 {
@@ -55,16 +47,19 @@ impl Applier<'_> {
         manifest: impl Fn() -> Bytes,
         annotations: Option<&Value>,
     ) -> Result1 {
+        let kind = written(object.kind);
         let call = || {
-            let mut path = collection(object.kind, self.job.names.namespace());
-            path.push_str(validation(object.kind));
-            let call = Call::new(kind_label(object.kind), Method::POST, path);
-            call.body("application/json", manifest()).metadata_of(object.kind)
+            let strict = if kind.holds_users_template { "?fieldValidation=Strict" } else { "" };
+            let path = format!("{}{strict}", kind.facts.collection(Some(self.job.names.namespace())));
+            answered(
+                Call::new(kind.facts.kind, Method::POST, path).body("application/json", manifest()),
+                kind,
+            )
         };
         let holder = self.job.key();
-        match self.rest.persist(self.tries(flow(object.kind), &holder), wanted, call).await {
+        match self.rest.persist(self.tries(kind.flow, &holder), wanted, call).await {
             Ok(body) => {
-                fold::wrote(self.index, object.kind, &body);
+                (written(object.kind).wrote)(self.index, &body);
                 Ok(Wrote::Created)
             }
             Err(Stop::Failed(refused)) if refused.code == 409 => {
@@ -95,15 +90,14 @@ impl Applier<'_> {
         if let Some(subresource) = subresource {
             path = format!("{path}/{subresource}");
         }
-        let call =
-            Call::new(kind_label(object.kind), Method::PATCH, path).body(MERGE_PATCH, change.to_string());
+        let call = Call::new(object.kind.as_str(), Method::PATCH, path).body(MERGE_PATCH, change.to_string());
         let body = self.write_seen(&object, uid, call).await?;
-        fold::wrote(self.index, object.kind, &body);
+        (written(object.kind).wrote)(self.index, &body);
         Ok(Wrote::Changed)
     }
 
     pub(super) async fn resume(&self, object: ObjectName, uid: &Uid, desired: &Value) -> Result1 {
-        let kind = kind_label(object.kind);
+        let kind = object.kind.as_str();
         let mut current = self.read(&object, uid).await?;
         if current.pointer("/status/startTime").is_some_and(|time| !time.is_null()) {
             let version = current.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
@@ -115,13 +109,13 @@ impl Applier<'_> {
         let call =
             Call::new(kind, Method::PUT, self.path(&object)).json(&launcher::resumed(current, desired));
         let body = self.write_seen(&object, uid, call).await?;
-        fold::wrote(self.index, object.kind, &body);
+        (written(object.kind).wrote)(self.index, &body);
         Ok(Wrote::Changed)
     }
 
     /// The object as it is, if it is still the one with this uid.
     async fn read(&self, object: &ObjectName, uid: &Uid) -> Result<Value, Stop<StepFailure>> {
-        let call = Call::new(kind_label(object.kind), Method::GET, self.path(object));
+        let call = Call::new(object.kind.as_str(), Method::GET, self.path(object));
         let body = self.write_seen(object, uid, call).await?;
         let current = parsed(object, &body)?;
         if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.to_string()) {
@@ -142,7 +136,7 @@ impl Applier<'_> {
         let call = Call::new("Pod", Method::PATCH, self.path(&object)).body(JSON_PATCH, patch.to_string());
         match self.persist(Flow::Objects, call).await {
             Ok(body) => {
-                fold::wrote(self.index, Kind::Pod, &body);
+                (written(Kind::Pod).wrote)(self.index, &body);
                 Ok(Wrote::Changed)
             }
             // A test that does not hold is answered with 422: the pod has changed since it was seen.
@@ -175,8 +169,8 @@ impl Applier<'_> {
             "preconditions": preconditions,
         });
         let kind = object.kind;
-        let call = Call::new(kind_label(kind), Method::DELETE, self.path(&object)).json(&options);
-        let body = match self.persist(flow(kind), call.metadata_only()).await {
+        let call = Call::new(kind.as_str(), Method::DELETE, self.path(&object)).json(&options);
+        let body = match self.persist(written(kind).flow, call.metadata_only()).await {
             Ok(body) => Some(body),
             // Gone, or the name belongs to a later object.
             Err(Stop::Failed(refused))
@@ -186,7 +180,7 @@ impl Applier<'_> {
             }
             Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
         };
-        let went = fold::deleted(self.index, kind, &self.key, uid, body.as_ref());
+        let went = (written(kind).deleted)(self.index, &self.key, uid, body.as_ref());
         Ok(if went { Wrote::Gone } else { Wrote::Deleted })
     }
 
@@ -197,7 +191,7 @@ impl Applier<'_> {
         uid: &Uid,
         call: Call,
     ) -> Result<Bytes, Stop<StepFailure>> {
-        let sent = self.persist(flow(object.kind), call.metadata_of(object.kind)).await;
+        let sent = self.persist(written(object.kind).flow, answered(call, written(object.kind))).await;
         sent.map_err(|stop| {
             stop.map(|refused| {
                 self.drop_if_gone(object, uid, &refused);
@@ -208,13 +202,13 @@ impl Applier<'_> {
 
     fn drop_if_gone(&self, object: &ObjectName, uid: &Uid, refused: &Refused) {
         if refused.says_gone(&object.name) {
-            fold::gone(self.index, object.kind, &self.key, uid);
+            (written(object.kind).deleted)(self.index, &self.key, uid, None);
         }
     }
 
     /// A request about an object that was seen.
     pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, Stop<StepFailure>> {
-        let sent = self.persist(flow(object.kind), call.metadata_of(object.kind)).await;
+        let sent = self.persist(written(object.kind).flow, answered(call, written(object.kind))).await;
         sent.map_err(|stop| stop.map(|refused| changed(object.clone(), &refused)))
     }
 
@@ -224,8 +218,14 @@ impl Applier<'_> {
     }
 
     pub(super) fn path(&self, object: &ObjectName) -> String {
-        format!("{}/{}", collection(object.kind, self.job.names.namespace()), object.name)
+        let collection = written(object.kind).facts.collection(Some(self.job.names.namespace()));
+        format!("{collection}/{}", object.name)
     }
+}
+
+/// The request, asking for no more of the answer than is kept.
+pub(super) fn answered(call: Call, kind: WrittenKind) -> Call {
+    if kind.answered_by_metadata { call.metadata_only() } else { call }
 }
 
 pub(super) fn failure(object: ObjectName, refused: &Refused) -> StepFailure {
@@ -244,8 +244,4 @@ fn parsed(object: &ObjectName, body: &Bytes) -> Result<Value, StepFailure> {
         reason: FailureReason::Unavailable,
         message: format!("the API server's answer is no JSON: {error}"),
     })
-}
-
-fn flow(kind: Kind) -> Flow {
-    if kind == Kind::Pod { Flow::Pods } else { Flow::Objects }
 }

@@ -18,12 +18,13 @@ use serde_json::{Value, json};
 use crate::{
     events,
     index::Shared,
+    kind::Watched as _,
+    kinds::DecodedMpiJob,
     live::{Claimed, Live},
     metrics::Metrics,
     pace::Pace,
     rest::Rest,
     wake::Wake,
-    wire::{JobWire, Wire as _},
 };
 
 /// The operator after it has listed, and an API server that has a launcher Job or not, or does not answer.
@@ -65,7 +66,7 @@ impl Bench {
             "spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "l"}]}}}}},
             "status": {"conditions": [created], "replicaStatuses": replicas},
         });
-        let (key, row) = serde_json::from_value::<JobWire>(raw).unwrap().row().unwrap();
+        let (key, row) = serde_json::from_value::<DecodedMpiJob>(raw).unwrap().row().unwrap();
         self.live.index.write().jobs.shown(&key, row);
         match ValidJob::parse(&self.live.index.job(&key).unwrap(), None) {
             Verdict::Valid(job) => *job,

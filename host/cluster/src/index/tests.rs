@@ -1,9 +1,18 @@
-use coxswain_model::{api::wire, job::Verdict, seen::LauncherGone};
+use coxswain_model::{
+    api::wire,
+    desired::Gang,
+    job::Verdict,
+    seen::{LauncherGone, Uid, Version},
+};
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::*;
-use crate::wire::{ConfigWire, JobWire, LauncherWire, PodWire, SecretWire, Wire};
+use crate::{
+    kind::Watched as _,
+    kinds::{self, DecodedConfigMap, DecodedJob, DecodedMpiJob, DecodedPod, DecodedSecret},
+};
 
 fn key() -> JobKey {
     JobKey::new("team-a", "pi")
@@ -17,7 +26,7 @@ fn job_row(version: &str, changes: &serde_json::Value) -> JobRow {
     for (key, value) in changes.as_object().unwrap() {
         job[key] = value.clone();
     }
-    serde_json::from_value::<JobWire>(job).unwrap().row().unwrap().1
+    serde_json::from_value::<DecodedMpiJob>(job).unwrap().row().unwrap().1
 }
 
 fn job(index: &Index) -> MpiJob {
@@ -37,7 +46,7 @@ fn pod(role: &str, name: &str, created: &str, version: u64) -> PodSeen {
         "creationTimestamp": created,
         "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: role},
     }});
-    serde_json::from_value::<PodWire>(object).unwrap().row().unwrap().1
+    serde_json::from_value::<DecodedPod>(object).unwrap().row().unwrap().1
 }
 
 #[test]
@@ -47,9 +56,9 @@ fn a_job_is_seen_with_everything_that_bears_its_names() {
     for (name, version) in [("pi-files", "2"), ("pi-config", "3"), ("unrelated", "4")] {
         let config = json!({"metadata": {"name": name, "namespace": "team-a", "uid": name,
             "resourceVersion": version, "labels": {wire::LABEL_JOB: "pi"}}});
-        let row = serde_json::from_value::<ConfigWire>(config.clone()).unwrap().row().unwrap().1;
+        let row = serde_json::from_value::<DecodedConfigMap>(config.clone()).unwrap().row().unwrap().1;
         index.configs.shown(&key(), row);
-        let row = serde_json::from_value::<SecretWire>(config).unwrap().row().unwrap().1;
+        let row = serde_json::from_value::<DecodedSecret>(config).unwrap().row().unwrap().1;
         index.secrets.shown(&key(), row);
     }
 
@@ -126,7 +135,7 @@ fn launcher(version: u64, changes: &serde_json::Value) -> PodSeen {
     for (key, value) in changes.as_object().unwrap() {
         object[key] = value.clone();
     }
-    serde_json::from_value::<PodWire>(object).unwrap().row().unwrap().1
+    serde_json::from_value::<DecodedPod>(object).unwrap().row().unwrap().1
 }
 
 fn noon() -> Timestamp {
@@ -215,7 +224,7 @@ fn launcher_job(version: u64, end: Option<&str>) -> Named<LauncherSeen> {
         },
         "status": {"conditions": end},
     });
-    serde_json::from_value::<LauncherWire>(object).unwrap().row().unwrap().1
+    serde_json::from_value::<DecodedJob>(object).unwrap().row().unwrap().1
 }
 
 /// A job whose launcher Job was shown, and ended or not.
@@ -242,12 +251,12 @@ fn a_launcher_job_that_had_ended_when_it_went_stands_until_the_status_says_so() 
     relisted.launchers.listed_all(Version(50));
     for mut index in [shown, relisted] {
         assert_eq!(look(&mut index), (Some(true), LauncherGone::Unknown));
-        index.expire(Instant::now());
+        kinds::expire(&mut index, &Gang::Off, Instant::now());
         assert_eq!(look(&mut index), (Some(true), LauncherGone::Unknown), "nobody has looked yet");
 
         let condition = json!({"type": "Succeeded", "status": "True", "reason": "MPIJobSucceeded"});
         index.jobs.shown(&key(), job_row("5", &json!({"status": {"conditions": [condition]}})));
-        index.expire(Instant::now());
+        kinds::expire(&mut index, &Gang::Off, Instant::now());
         assert_eq!(look(&mut index), (None, LauncherGone::Unknown));
     }
 }
@@ -277,7 +286,7 @@ fn what_became_of_a_launcher_says_nothing_about_that_of_a_later_job_of_the_name(
     index.jobs.shown(&key(), JobRow::new(&later));
 
     assert_eq!(look(&mut index), (None, LauncherGone::Unknown));
-    index.expire(Instant::now());
+    kinds::expire(&mut index, &Gang::Off, Instant::now());
     assert!(!index.gone.knows(&key(), &Uid::from("j")));
 }
 

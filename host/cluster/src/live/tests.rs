@@ -8,9 +8,10 @@ use tokio::sync::watch;
 use super::*;
 use crate::{
     events,
-    index::JobRow,
+    job_row::JobRow,
+    kind::Watched as _,
+    kinds::{DecodedJob, DecodedMpiJob},
     pace::Pace,
-    wire::{JobWire, LauncherWire, Wire as _},
 };
 
 const UID: &str = "00000000-0000-4000-8000-000000000001";
@@ -35,7 +36,7 @@ fn bench(status: fn() -> Reply) -> Bench {
     tokio::spawn(writer.run(stopped));
     let index = Shared::default();
     let raw = json!({"metadata": {"name": "pi", "namespace": "team-a", "uid": UID, "resourceVersion": "1"}, "spec": {}});
-    let (key, row) = serde_json::from_value::<JobWire>(raw).unwrap().row().unwrap();
+    let (key, row) = serde_json::from_value::<DecodedMpiJob>(raw).unwrap().row().unwrap();
     index.write().jobs.shown(&key, row);
     let job = index.job(&key).unwrap();
     let wake: Wake = Arc::new(|_, _| ());
@@ -84,7 +85,7 @@ async fn only_the_jobs_own_launcher_has_a_series() {
             "ownerReferences": [{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "pi", "uid": owner,
                 "controller": true}],
         }});
-        let (key, row) = serde_json::from_value::<LauncherWire>(raw).unwrap().row().unwrap();
+        let (key, row) = serde_json::from_value::<DecodedJob>(raw).unwrap().row().unwrap();
         bench.live.index.write().launchers.shown(&key, row);
     };
     let series = async || {

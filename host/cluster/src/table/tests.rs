@@ -1,7 +1,7 @@
 use coxswain_model::seen::{LauncherSeen, ObjectSeen, SecretSeen};
 
 use super::*;
-use crate::index::Named;
+use crate::named::Named;
 
 type Rows = Table<Named<SecretSeen>>;
 

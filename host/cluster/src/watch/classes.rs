@@ -6,7 +6,15 @@ use coxswain_model::seen::{Uid, Version};
 use serde::Deserialize;
 
 use super::{check::Picture, cut::Cut, follow::Folds};
-use crate::index::Shared;
+use crate::{index::Shared, kind::Facts};
+
+/// Of the whole cluster.
+pub const PRIORITY_CLASS: Facts = Facts {
+    kind: "PriorityClass",
+    api_version: "scheduling.k8s.io/v1",
+    plural: "priorityclasses",
+    metadata_only: false,
+};
 
 /// Few, and what one of them was before matters to nobody: they are not compared with the API server.
 pub struct Classes {

@@ -1,11 +1,11 @@
 //! One object from its JSON to a row, or why not.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::cut::Cut;
-use crate::{fold::AnyObject, key::JobKey, wire::Wire};
+use crate::{key::JobKey, kind::Watched, metadata::AnyObject};
 
 /// `serde_json` goes no deeper, so that its recursion ends before the stack does.
 const DEEPEST: usize = 127;
@@ -41,11 +41,11 @@ pub struct Unreadable<R> {
 }
 
 /// Decodes an object.
-pub fn read<W: Wire + DeserializeOwned>(object: &Cut) -> Read<W::Row> {
-    let refused = if W::HOLDS_TEMPLATES { too_much(object) } else { None };
+pub fn read<K: Watched>(object: &Cut) -> Read<K::Row> {
+    let refused = if K::HOLDS_TEMPLATES { too_much(object) } else { None };
     let why = match refused {
         Some(why) => why,
-        None => match serde_json::from_slice::<W>(&object.json) {
+        None => match serde_json::from_slice::<K>(&object.json) {
             Ok(object) => return object.row().map_or(Read::Others, |(job, row)| Read::Ours(job, row)),
             // Depth is left to the decoder, which skips what nobody reads: `managedFields` are deeper than what they manage.
             Err(_) if object.depth > DEEPEST => {
@@ -57,7 +57,7 @@ pub fn read<W: Wire + DeserializeOwned>(object: &Cut) -> Read<W::Row> {
     let Some(head) = head(object) else {
         return Read::Unreadable(Box::new(Unreadable { meta: ObjectMeta::default(), row: None, why }));
     };
-    let Ok(known) = serde_json::from_str::<W>(&head) else {
+    let Ok(known) = serde_json::from_str::<K>(&head) else {
         let meta = AnyObject::read(&head.into()).metadata;
         return Read::Unreadable(Box::new(Unreadable { meta, row: None, why }));
     };
@@ -91,10 +91,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        index::JobRow,
+        job_row::JobRow,
+        kinds::{DecodedMpiJob, DecodedPod},
         table::Row,
         watch::cut::{Cutter, Piece},
-        wire::{JobWire, PodWire},
     };
 
     /// As it arrives in a list.
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn unreadable(object: &Cut) -> Unreadable<JobRow> {
-        match read::<JobWire>(object) {
+        match read::<DecodedMpiJob>(object) {
             Read::Unreadable(unreadable) => *unreadable,
             other => panic!("{other:?}"),
         }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_job_is_read_up_to_the_depth_that_can_be_decoded_and_no_further() {
         // The template stands in four maps.
-        let deepest = read::<JobWire>(&cut(&job(&nested(DEEPEST - 4))));
+        let deepest = read::<DecodedMpiJob>(&cut(&job(&nested(DEEPEST - 4))));
         let Read::Ours(key, row) = deepest else { panic!("{deepest:?}") };
         assert_eq!(key, JobKey::new("team-a", "pi"));
         assert!(row.job().is_some(), "what was packed is unpacked");
@@ -149,7 +149,7 @@ mod tests {
     fn what_nobody_reads_may_be_as_deep_as_it_likes() {
         let job = job("{}").replace("\"uid\"", &format!("\"managedFields\":[{}],\"uid\"", nested(500)));
 
-        assert!(matches!(read::<JobWire>(&cut(&job)), Read::Ours(..)));
+        assert!(matches!(read::<DecodedMpiJob>(&cut(&job)), Read::Ours(..)));
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         let refused = unreadable(&cut(&many(150_000)));
 
         assert!(refused.why.contains("maps and"), "{}", refused.why);
-        assert!(matches!(read::<JobWire>(&cut(&many(10_000))), Read::Ours(..)));
+        assert!(matches!(read::<DecodedMpiJob>(&cut(&many(10_000))), Read::Ours(..)));
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let pod = |labels: Value, conditions: Value| {
             let object = json!({"metadata": {"name": "pi-worker-0", "namespace": "team-a", "labels": labels},
                 "status": {"conditions": conditions}});
-            read::<PodWire>(&cut(&object.to_string()))
+            read::<DecodedPod>(&cut(&object.to_string()))
         };
 
         assert!(matches!(pod(json!({}), json!("wrong")), Read::Others));

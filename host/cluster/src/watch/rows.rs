@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use coxswain_model::seen::{Uid, Version};
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 
 use super::{
     Watches,
@@ -15,46 +14,31 @@ use super::{
 };
 use crate::{
     events::Subject,
-    fold::AnyObject,
     index::Index,
     key::JobKey,
-    table::{Row, Table},
+    kind::{Facts, Watched},
+    metadata::AnyObject,
+    table::Row as _,
     wake::Cause,
-    wire::Wire,
 };
 
-/// Which kind a watch is for: its table and how a change is answered.
-pub struct Kind<R> {
-    /// `kind`.
-    pub name: &'static str,
-    /// `apiVersion`.
-    pub api_version: &'static str,
-    /// Of labels.
-    pub selector: Option<String>,
-    /// Where its rows are.
-    pub table: fn(&mut Index) -> &mut Table<R>,
-    /// Of a change from the first row of the job to the second.
-    pub cause: fn(Option<&R>, &R) -> Cause,
-}
-
 /// See the module.
-pub struct Rows<W: Wire> {
-    kind: Kind<W::Row>,
+pub struct Rows<K> {
     watches: Watches,
-    wire: PhantomData<fn() -> W>,
+    kind: PhantomData<fn() -> K>,
 }
 
-impl<W: Wire> Rows<W> {
-    /// Of this kind.
-    pub fn new(kind: Kind<W::Row>, watches: Watches) -> Self {
-        Self { kind, watches, wire: PhantomData }
+impl<K: Watched> Rows<K> {
+    /// Folded into the table of the kind.
+    pub fn new(watches: Watches) -> Self {
+        Self { watches, kind: PhantomData }
     }
 
     /// Changes the index, notes what has left and wakes whom it concerns.
-    fn fold(&self, change: impl FnOnce(&Kind<W::Row>, &mut Index) -> Vec<(JobKey, Cause)>) {
+    fn fold(&self, change: impl FnOnce(&mut Index) -> Vec<(JobKey, Cause)>) {
         let woken = {
             let mut index = self.watches.index.write();
-            let woken = change(&self.kind, &mut index);
+            let woken = change(&mut index);
             index.note_left(Timestamp::now());
             woken
         };
@@ -64,8 +48,8 @@ impl<W: Wire> Rows<W> {
     }
 
     /// Sets an object aside. Its row, if it has one, stays.
-    fn set_aside(&self, index: &mut Index, object: &Unreadable<W::Row>) {
-        let Kind { name: kind, api_version, .. } = self.kind;
+    fn set_aside(&self, index: &mut Index, object: &Unreadable<K::Row>) {
+        let Facts { kind, api_version, .. } = K::FACTS;
         let (meta, why) = (&object.meta, &object.why);
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let subject = Subject {
@@ -95,30 +79,26 @@ fn back(index: &mut Index, kind: &'static str, object: &Cut) -> bool {
     index.aside.take(kind, &JobKey::new(&namespace, &name))
 }
 
-impl<W> Folds for Rows<W>
-where
-    W: Wire + DeserializeOwned,
-    W::Row: Row,
-{
+impl<K: Watched> Folds for Rows<K> {
     const IS_CHECKED: bool = true;
 
     fn listing(&mut self) {
-        self.fold(|kind, index| {
-            (kind.table)(index).listing();
-            index.aside.listing(kind.name);
+        self.fold(|index| {
+            K::table(index).listing();
+            index.aside.listing(K::FACTS.kind);
             Vec::new()
         });
     }
 
     fn listed(&mut self, object: &Cut) {
-        let object = read::<W>(object);
-        self.fold(|kind, index| {
+        let object = read::<K>(object);
+        self.fold(|index| {
             match object {
-                Read::Ours(job, row) => (kind.table)(index).listed(&job, row),
+                Read::Ours(job, row) => K::table(index).listed(&job, row),
                 Read::Others => {}
                 Read::Unreadable(object) => {
                     if let Some((_, row)) = &object.row {
-                        (kind.table)(index).listed_unread(row.uid());
+                        K::table(index).listed_unread(row.uid());
                     }
                     self.set_aside(index, &object);
                 }
@@ -128,26 +108,26 @@ where
     }
 
     fn listed_all(&mut self, version: Version) {
-        self.fold(|kind, index| {
-            index.aside.listed_all(kind.name);
-            let changed = (kind.table)(index).listed_all(version);
+        self.fold(|index| {
+            index.aside.listed_all(K::FACTS.kind);
+            let changed = K::table(index).listed_all(version);
             // Whoever has just listed has not been told who is urgent.
             changed.into_iter().map(|job| (job, Cause::Other)).collect()
         });
     }
 
     fn shown(&mut self, object: &Cut) {
-        let read = read::<W>(object);
-        self.fold(|kind, index| match read {
+        let read = read::<K>(object);
+        self.fold(|index| match read {
             Read::Ours(job, row) => {
-                let was_aside = back(index, kind.name, object);
-                let table = (kind.table)(index);
-                let cause = (kind.cause)(table.of(&job).first(), &row);
+                let was_aside = back(index, K::FACTS.kind, object);
+                let table = K::table(index);
+                let cause = K::cause(table.of(&job).first(), &row);
                 let changed = table.shown(&job, row);
                 if changed || was_aside { vec![(job, cause)] } else { Vec::new() }
             }
             Read::Others => {
-                back(index, kind.name, object);
+                back(index, K::FACTS.kind, object);
                 Vec::new()
             }
             Read::Unreadable(object) => {
@@ -158,39 +138,39 @@ where
     }
 
     fn ended(&mut self, object: &Cut) {
-        let read = read::<W>(object);
-        self.fold(|kind, index| {
-            back(index, kind.name, object);
+        let read = read::<K>(object);
+        self.fold(|index| {
+            back(index, K::FACTS.kind, object);
             let row = match read {
                 Read::Ours(job, row) => Some((job, row)),
                 Read::Others => None,
                 Read::Unreadable(object) => object.row,
             };
-            let ended = row.filter(|(job, row)| (kind.table)(index).ended(job, row));
+            let ended = row.filter(|(job, row)| K::table(index).ended(job, row));
             ended.map(|(job, _)| (job, Cause::Child)).into_iter().collect()
         });
     }
 
     fn known(object: &Cut) -> Option<(Uid, Version)> {
-        let (_, row) = serde_json::from_slice::<W>(&object.json).ok()?.row()?;
+        let (_, row) = serde_json::from_slice::<K>(&object.json).ok()?.row()?;
         Some((row.uid().clone(), row.version()))
     }
 
     fn checking(&mut self, begins: bool) {
-        self.fold(|kind, index| {
-            (kind.table)(index).checking(begins);
+        self.fold(|index| {
+            K::table(index).checking(begins);
             Vec::new()
         });
     }
 
     fn check(&mut self, picture: &Picture) -> bool {
         let mut lost = 0;
-        self.fold(|kind, index| {
-            let aside = index.aside.uids(kind.name);
-            let table = (kind.table)(index);
+        self.fold(|index| {
+            let aside = index.aside.uids(K::FACTS.kind);
+            let table = K::table(index);
             let repairs = table.check(picture.version, &picture.objects, &aside);
             lost = repairs.lost;
-            let (kind, ghosts) = (kind.name, repairs.ghosts.len());
+            let (kind, ghosts) = (K::FACTS.kind, repairs.ghosts.len());
             if ghosts + lost > 0 {
                 self.watches.metrics.watches().repaired(kind, ghosts + lost);
                 let jobs: Vec<String> = repairs.ghosts.iter().take(3).map(ToString::to_string).collect();

@@ -9,7 +9,7 @@ use futures::{Stream, StreamExt};
 use http::{Request, Response, header};
 use http_body_util::BodyExt;
 use kube::{
-    Client, Resource,
+    Client,
     api::{ListParams, WatchParams},
     client::Body,
 };
@@ -20,7 +20,7 @@ use super::{
     cut::{Cut, Cutter, Piece},
     message::{Event, Events, Page, Status},
 };
-use crate::rest::chain;
+use crate::{kind::Facts, rest::chain};
 
 /// For a page, from the request to its last byte. The API server gives itself a minute for any request.
 const PAGE_TIME: Duration = Duration::from_mins(1);
@@ -41,13 +41,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// Of the kind `W`, in one namespace or in all.
-    pub fn of<W>(client: Client, namespace: Option<&str>, selector: Option<String>) -> Self
-    where
-        W: Resource<DynamicType = ()>,
-    {
-        let request = kube::core::Request::new(W::url_path(&(), namespace));
-        Self { client, request, selector, metadata_only: W::metadata_api() }
+    /// Of this kind, in one namespace or in all.
+    pub fn of(client: Client, kind: &Facts, namespace: Option<&str>, selector: Option<String>) -> Self {
+        let request = kube::core::Request::new(kind.collection(namespace));
+        Self { client, request, selector, metadata_only: kind.metadata_only }
     }
 
     /// The same, asking for metadata alone.

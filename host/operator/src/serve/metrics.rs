@@ -11,7 +11,8 @@ use axum::{
 };
 
 use crate::{metrics::ReconcileMetrics, queue::Queue};
-use coxswain_cluster::{index::Shared, metrics::Metrics, pace::Pace};
+use coxswain_cluster::{index::Shared, kinds, metrics::Metrics, pace::Pace};
+use coxswain_model::desired::Gang;
 use coxswain_plugins::Plugins;
 
 /// What is read when Prometheus asks.
@@ -23,6 +24,8 @@ pub struct Sources {
     pub counts: Arc<ReconcileMetrics>,
     /// Counted when asked.
     pub index: Shared,
+    /// Decides which kinds there are.
+    pub gang: Gang,
     /// Counted when asked.
     pub queue: Arc<Queue>,
     /// Asked for its limit.
@@ -37,16 +40,9 @@ pub fn routes(sources: Sources) -> Router {
 }
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let Sources { metrics, counts, index, queue, pace, plugins } = sources;
-    {
-        let index = index.read();
-        metrics.cached("MPIJob", index.jobs.count());
-        metrics.cached("Pod", index.pods.count());
-        metrics.cached("Service", index.services.count());
-        metrics.cached("ConfigMap", index.configs.count());
-        metrics.cached("Secret", index.secrets.count());
-        metrics.cached("Job", index.launchers.count());
-        metrics.cached("PodGroup", index.groups.count());
+    let Sources { metrics, counts, index, gang, queue, pace, plugins } = sources;
+    for (kind, objects) in kinds::counts(&mut index.write(), &gang) {
+        metrics.cached(kind, objects);
     }
     counts.queued(queue.depth());
     metrics.limit(pace.limit());

@@ -14,10 +14,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{Access, LiveJobs, NoPlan, Rules, Signatures, Trust, source::Rollback};
-use coxswain_cluster::{
-    index::{JobRow, Named, Shared},
-    key::JobKey,
-};
+use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey, named::Named};
 
 const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
 MCowBQYDK2VwAyEAzzlKWmxHpoSn1cm31JprQS+TmN06dHP6ADuahGwfxoQ=

@@ -17,13 +17,14 @@ use crate::queue::Settings;
 use coxswain_cluster::{
     events,
     index::Shared,
+    kind::Watched as _,
+    kinds::{DecodedConfigMap, DecodedJob, DecodedMpiJob},
     lease::Standing,
     live::Claimed,
     metrics::{Metrics, Registry},
     pace::Pace,
     rest::Rest,
     wake::Cause,
-    wire::{ConfigWire, JobWire, LauncherWire, Wire as _},
 };
 use coxswain_plugins::{InCluster, LiveJobs, Rules, state::Store};
 
@@ -74,7 +75,7 @@ impl Bench {
                 "Worker": {"replicas": WORKERS, "template": {"spec": {"containers": [{"name": "w"}]}}},
             }},
         });
-        let (key, row) = serde_json::from_value::<JobWire>(job).unwrap().row().unwrap();
+        let (key, row) = serde_json::from_value::<DecodedMpiJob>(job).unwrap().row().unwrap();
         self.index.write().jobs.shown(&key, row);
     }
 
@@ -82,7 +83,7 @@ impl Bench {
         let version = if status.get("conditions").is_some() { "3" } else { "2" };
         let mut launcher = owned(key, "launcher", version);
         launcher["status"] = status.clone();
-        let (key, row) = serde_json::from_value::<LauncherWire>(launcher).unwrap().row().unwrap();
+        let (key, row) = serde_json::from_value::<DecodedJob>(launcher).unwrap().row().unwrap();
         self.index.write().launchers.shown(&key, row);
     }
 
@@ -97,7 +98,7 @@ impl Bench {
         let pin = Pin { launcher, tuners: Vec::new(), cluster_domain: None, claims: BTreeMap::default() };
         let mut config = owned(key, "config", "2");
         config["metadata"]["annotations"] = json!({wire::ANNOTATION_PIN: pin.to_annotation()});
-        let (config, row) = serde_json::from_value::<ConfigWire>(config).unwrap().row().unwrap();
+        let (config, row) = serde_json::from_value::<DecodedConfigMap>(config).unwrap().row().unwrap();
         self.index.write().configs.shown(&config, row);
         self.queue.wake(key, Cause::Job, 0);
     }

@@ -1,9 +1,13 @@
-use serde::de::DeserializeOwned;
-use serde_json::json;
+use coxswain_model::{
+    api::wire,
+    seen::{PodPhase, Role},
+};
+use serde_json::{Value, json};
 
 use super::*;
+use crate::named::Named;
 
-fn row<W: Wire + DeserializeOwned>(object: Value) -> Option<(JobKey, W::Row)> {
+fn row<W: Watched>(object: Value) -> Option<(JobKey, W::Row)> {
     serde_json::from_value::<W>(object).unwrap().row()
 }
 
@@ -28,14 +32,14 @@ fn pod(name: &str, role: &str) -> Value {
 
 #[test]
 fn a_worker_is_known_by_its_name_and_a_stranger_is_not() {
-    let (job, worker) = row::<PodWire>(pod("pi-worker-3", "worker")).unwrap();
+    let (job, worker) = row::<DecodedPod>(pod("pi-worker-3", "worker")).unwrap();
 
     assert_eq!(job, JobKey::new("team-a", "pi"));
     assert_eq!((worker.role, worker.index, &*worker.name), (Role::Worker, 3, ""));
     assert_eq!((worker.phase, worker.ready), (PodPhase::Running, true));
     assert_eq!(worker.controller, Some(Uid::from("j")));
     for name in ["pi-worker-03", "pi-worker-", "pi-worker-+3", "other-worker-3", "pi-worker-3x"] {
-        assert!(row::<PodWire>(pod(name, "worker")).is_none(), "{name}");
+        assert!(row::<DecodedPod>(pod(name, "worker")).is_none(), "{name}");
     }
 }
 
@@ -44,7 +48,7 @@ fn the_gate_of_a_launcher_is_found_among_others() {
     let mut launcher = pod("pi-launcher-x7f2k", "launcher");
     launcher["spec"]["schedulingGates"] = json!([{"name": "a/b"}, {"name": wire::GATE_WORKERS}]);
 
-    let (_, launcher) = row::<PodWire>(launcher).unwrap();
+    let (_, launcher) = row::<DecodedPod>(launcher).unwrap();
 
     assert_eq!(
         (launcher.role, &*launcher.name, launcher.gate),
@@ -61,7 +65,7 @@ fn a_launcher_that_was_restarted_in_place_says_when_its_last_attempt_began() {
         "lastState": {"terminated": {"startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:10Z"}},
     }]);
 
-    let (_, launcher) = row::<PodWire>(launcher).unwrap();
+    let (_, launcher) = row::<DecodedPod>(launcher).unwrap();
 
     assert_eq!(launcher.attempt.unwrap().to_string(), "2026-01-01T00:00:20Z");
 }
@@ -72,7 +76,7 @@ fn an_evicted_pod_says_why() {
     evicted["status"] =
         json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on disk"});
 
-    let (_, evicted) = row::<PodWire>(evicted).unwrap();
+    let (_, evicted) = row::<DecodedPod>(evicted).unwrap();
 
     assert_eq!(evicted.failure.unwrap().reason, "Evicted");
 }
@@ -89,7 +93,7 @@ fn a_launcher_job_tells_how_it_ended() {
         ]},
     });
 
-    let (_, launcher) = row::<LauncherWire>(object).unwrap();
+    let (_, launcher) = row::<DecodedJob>(object).unwrap();
 
     let Named { seen, name } = launcher;
     let end = seen.end.unwrap();
@@ -103,7 +107,7 @@ fn the_files_belong_to_their_owner_although_it_is_no_controller() {
     let object = json!({"metadata": {"name": "pi-files", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"},
         "ownerReferences": [{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j"}]}});
 
-    let (_, files) = row::<ConfigWire>(object).unwrap();
+    let (_, files) = row::<DecodedConfigMap>(object).unwrap();
 
     assert!(files.seen.object.is_controlled_by(&Uid::from("j")));
 }
@@ -111,7 +115,7 @@ fn the_files_belong_to_their_owner_although_it_is_no_controller() {
 #[test]
 fn a_service_with_another_selector_is_told_from_ours() {
     let service = |selector: Value| {
-        row::<ServiceWire>(json!({
+        row::<DecodedService>(json!({
             "metadata": {"name": "pi", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
             "spec": {"selector": selector, "publishNotReadyAddresses": true},
         }))
@@ -131,7 +135,7 @@ fn a_service_with_another_selector_is_told_from_ours() {
 #[test]
 fn a_pod_group_is_found_by_its_controller() {
     let group = |kind: &str| {
-        row::<VolcanoGroupWire>(json!({
+        row::<DecodedVolcanoPodGroup>(json!({
             "metadata": {"name": "pi", "namespace": "team-a", "ownerReferences": [
                 {"apiVersion": wire::API_VERSION, "kind": kind, "name": "pi", "uid": "j", "controller": true}]},
             "spec": {"minMember": 3, "minResources": {"cpu": "2"}},
@@ -168,7 +172,7 @@ fn a_slice_publishes_the_pods_that_dns_answers_for() {
         ],
     });
 
-    let (job, slice) = row::<SliceWire>(slice).unwrap();
+    let (job, slice) = row::<DecodedEndpointSlice>(slice).unwrap();
 
     assert_eq!(job, JobKey::new("team-a", "pi"));
     assert_eq!(*slice.seen.pods, [Uid::from("ready"), Uid::from("silent")]);
@@ -176,5 +180,5 @@ fn a_slice_publishes_the_pods_that_dns_answers_for() {
         "metadata": {"name": "pi-x", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
         "endpoints": null,
     });
-    assert!(row::<SliceWire>(empty).unwrap().1.seen.pods.is_empty());
+    assert!(row::<DecodedEndpointSlice>(empty).unwrap().1.seen.pods.is_empty());
 }

@@ -1,0 +1,68 @@
+//! `ConfigMap`, metadata alone: both of each job.
+
+use coxswain_model::{
+    api::wire,
+    seen::{ConfigSeen, ObjectSeen, Uid},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use crate::{
+    index::Index,
+    key::JobKey,
+    kind::{Facts, Watched, Written},
+    metadata::{annotation, labelled, object, slim},
+    named::{HoldsObject, Named},
+    table::Table,
+};
+
+/// `ConfigMap`, metadata alone.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DecodedConfigMap {
+    #[serde(deserialize_with = "slim")]
+    metadata: ObjectMeta,
+}
+
+impl Watched for DecodedConfigMap {
+    const FACTS: Facts =
+        Facts { kind: "ConfigMap", api_version: "v1", plural: "configmaps", metadata_only: true };
+
+    type Row = Named<ConfigSeen>;
+
+    fn row(self) -> Option<(JobKey, Self::Row)> {
+        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let mut object = object(&self.metadata);
+        if object.controller.is_none() {
+            let owners = self.metadata.owner_references.iter().flatten();
+            object.controller = owners
+                .filter(|owner| owner.kind == wire::KIND && owner.api_version == wire::API_VERSION)
+                .map(|owner| Uid::from(owner.uid.as_str()))
+                .next();
+        }
+        let seen = ConfigSeen {
+            object,
+            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(Into::into),
+            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(Into::into),
+        };
+        Some((job, Named::new(&self.metadata, seen)))
+    }
+
+    fn table(index: &mut Index) -> &mut Table<Self::Row> {
+        &mut index.configs
+    }
+}
+
+impl Written for DecodedConfigMap {
+    const ANSWERED_BY_METADATA: bool = true;
+}
+
+impl HoldsObject for ConfigSeen {
+    fn object(&self) -> &ObjectSeen {
+        &self.object
+    }
+
+    fn object_mut(&mut self) -> &mut ObjectSeen {
+        &mut self.object
+    }
+}

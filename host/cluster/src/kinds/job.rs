@@ -1,0 +1,94 @@
+//! `Job` of the launcher.
+
+use coxswain_model::{
+    api::wire,
+    seen::{LauncherEnd, LauncherSeen, ObjectSeen},
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use super::condition::Condition;
+use crate::{
+    index::Index,
+    key::JobKey,
+    kind::{Facts, Watched, Written},
+    metadata::{annotation, labelled, object, slim},
+    named::{HoldsObject, Named},
+    table::Table,
+};
+
+/// `Job` of the launcher.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DecodedJob {
+    #[serde(deserialize_with = "slim")]
+    metadata: ObjectMeta,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    suspend: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    start_time: Option<Timestamp>,
+    completion_time: Option<Timestamp>,
+    failed: i32,
+    conditions: Option<Vec<Condition>>,
+}
+
+impl Watched for DecodedJob {
+    const FACTS: Facts = Facts { kind: "Job", api_version: "batch/v1", plural: "jobs", metadata_only: false };
+
+    type Row = Named<LauncherSeen>;
+
+    fn row(self) -> Option<(JobKey, Self::Row)> {
+        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let status = self.status;
+        let ended = |condition: &&Condition| {
+            matches!(condition.kind.as_str(), "Complete" | "Failed") && condition.status == "True"
+        };
+        let end = status.conditions.iter().flatten().find(ended).map(|condition| LauncherEnd {
+            complete: condition.kind == "Complete",
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            time: status.completion_time,
+        });
+        let seen = LauncherSeen {
+            object: object(&self.metadata),
+            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(Into::into),
+            suspended: self.spec.suspend.unwrap_or(false),
+            started: status.start_time.is_some(),
+            failed: status.failed,
+            end,
+        };
+        Some((job, Named::new(&self.metadata, seen)))
+    }
+
+    fn table(index: &mut Index) -> &mut Table<Self::Row> {
+        &mut index.launchers
+    }
+}
+
+impl Written for DecodedJob {
+    const ANSWERED_BY_METADATA: bool = false;
+    const HOLDS_USERS_TEMPLATE: bool = true;
+}
+
+impl HoldsObject for LauncherSeen {
+    const REMEMBERED: bool = true;
+
+    fn object(&self) -> &ObjectSeen {
+        &self.object
+    }
+
+    fn object_mut(&mut self) -> &mut ObjectSeen {
+        &mut self.object
+    }
+}

@@ -1,0 +1,53 @@
+//! What the `PodGroup`s of gang schedulers have in common.
+
+use std::collections::BTreeMap;
+
+use coxswain_model::{
+    api::wire,
+    seen::{ObjectSeen, PodGroupSeen},
+    step::Kind,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    key::JobKey,
+    metadata::{annotation, object},
+    named::{HoldsObject, Named},
+};
+
+/// As far as it is read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Spec {
+    min_resources: Option<BTreeMap<String, Value>>,
+}
+
+/// `PodGroups` are not found by label: the MPI Operator gives them none, and the cluster's others are not ours
+/// to filter. Their controller names the job.
+pub(super) fn row(meta: &ObjectMeta, spec: Spec, kind: Kind) -> Option<(JobKey, Named<PodGroupSeen>)> {
+    let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+    if owner.kind != wire::KIND || owner.api_version != wire::API_VERSION {
+        return None;
+    }
+    let job = JobKey::new(meta.namespace.as_deref()?, &owner.name);
+    let resources = spec.min_resources.unwrap_or_default();
+    let seen = PodGroupSeen {
+        kind,
+        object: object(meta),
+        content: annotation(meta, wire::ANNOTATION_CONTENT).map(Into::into),
+        resources: resources.keys().map(|key| key.as_str().into()).collect(),
+    };
+    Some((job, Named::new(meta, seen)))
+}
+
+impl HoldsObject for PodGroupSeen {
+    fn object(&self) -> &ObjectSeen {
+        &self.object
+    }
+
+    fn object_mut(&mut self) -> &mut ObjectSeen {
+        &mut self.object
+    }
+}

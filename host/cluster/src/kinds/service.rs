@@ -1,0 +1,75 @@
+//! `Service`: the headless one of each job.
+
+use std::collections::BTreeMap;
+
+use coxswain_model::{
+    api::wire,
+    seen::{ObjectSeen, ServiceSeen},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use crate::{
+    index::Index,
+    key::JobKey,
+    kind::{Facts, Watched, Written},
+    metadata::{labelled, object, slim},
+    named::{HoldsObject, Named},
+    table::Table,
+};
+
+/// `Service`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DecodedService {
+    #[serde(deserialize_with = "slim")]
+    metadata: ObjectMeta,
+    spec: Spec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    selector: Option<BTreeMap<String, String>>,
+    publish_not_ready_addresses: bool,
+}
+
+impl Watched for DecodedService {
+    const FACTS: Facts =
+        Facts { kind: "Service", api_version: "v1", plural: "services", metadata_only: false };
+
+    type Row = Named<ServiceSeen>;
+
+    fn row(self) -> Option<(JobKey, Self::Row)> {
+        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let selector = self.spec.selector.unwrap_or_default();
+        let ours = [(wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME), (wire::LABEL_JOB_NAME, &*job.name)];
+        let extra = selector.keys().filter(|key| ours.iter().all(|(our, _)| our != key));
+        let seen = ServiceSeen {
+            object: object(&self.metadata),
+            selects_job: ours.iter().all(|(key, value)| selector.get(*key).is_some_and(|v| v == value))
+                && selector.len() == ours.len(),
+            extra_selectors: extra.map(|key| key.as_str().into()).collect(),
+            publishes_not_ready: self.spec.publish_not_ready_addresses,
+        };
+        Some((job, Named::new(&self.metadata, seen)))
+    }
+
+    fn table(index: &mut Index) -> &mut Table<Self::Row> {
+        &mut index.services
+    }
+}
+
+impl Written for DecodedService {
+    const ANSWERED_BY_METADATA: bool = false;
+}
+
+impl HoldsObject for ServiceSeen {
+    fn object(&self) -> &ObjectSeen {
+        &self.object
+    }
+
+    fn object_mut(&mut self) -> &mut ObjectSeen {
+        &mut self.object
+    }
+}
