@@ -104,7 +104,7 @@ impl Watches {
         }
     }
 
-    fn follow(&self, kind: &'static str, source: Source, folds: impl Folds + Send + 'static) -> Watching {
+    fn follow(&self, kind: &'static str, source: Source, folds: impl Folds + 'static) -> Watching {
         self.metrics.watches().begin(kind);
         let (synced, listed) = watch::channel(false);
         let (last_seen, metrics) = (self.last_seen.clone(), Arc::clone(&self.metrics));

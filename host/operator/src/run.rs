@@ -100,18 +100,8 @@ async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow:
     let settings = Settings { at_once, ..Settings::default() };
     let queue = Arc::new(Queue::new(settings, Arc::clone(&counts)));
     let pace = Pace::new(options.api_rate, Arc::clone(&metrics));
-    let rest =
-        Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics)).while_leading(standing.clone());
-    let (sink, writer) = events::channel(rest.clone(), Arc::clone(&metrics));
-    let index = Shared::default();
-    let live = Live {
-        rest,
-        index: index.clone(),
-        events: sink,
-        metrics: Arc::clone(&metrics),
-        wake: waker(&queue, &standing, index),
-        claimed: Claimed::default(),
-    };
+    let rest = Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics));
+    let (live, writer) = live(rest.while_leading(standing.clone()), &queue, &standing, &metrics);
 
     let mut tasks = Tasks(JoinSet::new());
     tasks.spawn("pace", pace.run());
@@ -129,7 +119,17 @@ async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow:
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready });
     let sight = Sight::new(kinds, watches.last_seen.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    serve(&mut tasks, &options, &sight, &standing, &live, &queue, &plugins, &counts).await?;
+    serve_health(&mut tasks, options.health_port, sight.clone(), standing.clone()).await?;
+    let sources = serve::metrics::Sources {
+        metrics: Arc::clone(&live.metrics),
+        counts: Arc::clone(&counts),
+        index: live.index.clone(),
+        gang: options.gang.clone(),
+        queue: Arc::clone(&queue),
+        pace: Arc::clone(live.rest.pace()),
+        plugins: Arc::clone(&plugins),
+    };
+    serve_metrics(&mut tasks, options.monitoring_port, sources).await?;
 
     let mut stages = Stages::default();
     let candidate = election::candidate(&options.lock_namespace, for_lease, standing.clone(), &metrics);
@@ -149,6 +149,20 @@ async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow:
     tracing::info!("stopping");
     stages.stop().await;
     end
+}
+
+/// The cluster as reconciles see it, and what writes their events.
+fn live(
+    rest: Rest,
+    queue: &Arc<Queue>,
+    standing: &Standing,
+    metrics: &Arc<Metrics>,
+) -> (Live, events::Writer) {
+    let (events, writer) = events::channel(rest.clone(), Arc::clone(metrics));
+    let index = Shared::default();
+    let wake = waker(queue, standing, index.clone());
+    let metrics = Arc::clone(metrics);
+    (Live { rest, index, events, metrics, wake, claimed: Claimed::default() }, writer)
 }
 
 /// Standbys let nothing pile up; whoever becomes leader looks at all jobs. A leader whose renewal is late takes note: only
@@ -277,38 +291,27 @@ async fn sweep(watches: Watches, gang: Gang) {
     }
 }
 
-async fn serve(
-    tasks: &mut Tasks,
-    options: &Options,
-    sight: &Sight,
-    standing: &Standing,
-    live: &Live,
-    queue: &Arc<Queue>,
-    plugins: &Arc<Plugins>,
-    counts: &Arc<ReconcileMetrics>,
-) -> anyhow::Result<()> {
-    if options.health_port != 0 {
-        let (sight, standing) = (sight.clone(), standing.clone());
-        let checks = serve::health::Checks {
-            leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
-            unseen: Arc::new(move || sight.unseen().iter().map(ToString::to_string).collect()),
-        };
-        let listener = serve::listen(options.health_port).await?;
-        tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));
+/// `/healthz` and `/readyz`; port 0 is none.
+async fn serve_health(tasks: &mut Tasks, port: u16, sight: Sight, standing: Standing) -> anyhow::Result<()> {
+    if port == 0 {
+        return Ok(());
     }
-    if options.monitoring_port != 0 {
-        let sources = serve::metrics::Sources {
-            metrics: Arc::clone(&live.metrics),
-            counts: Arc::clone(counts),
-            index: live.index.clone(),
-            gang: options.gang.clone(),
-            queue: Arc::clone(queue),
-            pace: Arc::clone(live.rest.pace()),
-            plugins: Arc::clone(plugins),
-        };
-        let listener = serve::listen(options.monitoring_port).await?;
-        tasks.spawn("metrics", serve::serve(listener, serve::metrics::routes(sources)));
+    let checks = serve::health::Checks {
+        leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
+        unseen: Arc::new(move || sight.unseen().iter().map(ToString::to_string).collect()),
+    };
+    let listener = serve::listen(port).await?;
+    tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));
+    Ok(())
+}
+
+/// `/metrics`; port 0 is none.
+async fn serve_metrics(tasks: &mut Tasks, port: u16, sources: serve::metrics::Sources) -> anyhow::Result<()> {
+    if port == 0 {
+        return Ok(());
     }
+    let listener = serve::listen(port).await?;
+    tasks.spawn("metrics", serve::serve(listener, serve::metrics::routes(sources)));
     Ok(())
 }
 
