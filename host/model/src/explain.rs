@@ -9,8 +9,10 @@ use serde_json::Value;
 
 use crate::{
     api::wire,
-    desired::{Desired, config_map, places},
-    job::{Replica, ValidJob, at},
+    desired::{Desired, config_map},
+    job::{Replica, ValidJob},
+    json::at,
+    places,
     plan::{Change, Edit, EnvValue, File, Place, Plan},
     policy::{Grant, Granted},
 };

@@ -14,11 +14,11 @@ use jiff::Timestamp;
 
 pub use self::stale::DNS_CACHE;
 use crate::{
-    api::mpijob::Condition,
+    condition,
     job::ValidJob,
+    object::Version,
     phase::{self, Phase},
-    seen::{LauncherSeen, PodSeen, Seen, Version},
-    status::condition,
+    seen::{LauncherSeen, PodSeen, Seen},
 };
 
 /// Hosts that an event names at most; a job has up to some ten thousand.
@@ -151,16 +151,10 @@ fn has_ended_worker(job: &ValidJob, seen: &Seen) -> bool {
 /// After a resume only what ran since then counts: the workers are new again.
 fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodSeen) -> bool {
     let mut ended = seen.launcher_pods().filter(|pod| pod.is_terminal() && pod.uid != gated.uid);
-    match resumed(job) {
+    match condition::resumed(&job.status) {
         Some(since) => ended.any(|pod| pod.created >= since),
         None => launcher.failed > 0 || ended.next().is_some(),
     }
-}
-
-/// When the job was resumed, if it ever was.
-fn resumed(job: &ValidJob) -> Option<Timestamp> {
-    let suspended: &Condition = condition::find(&job.status, condition::SUSPENDED)?;
-    suspended.last_transition_time.filter(|_| suspended.status == condition::FALSE)
 }
 
 fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {

@@ -1,10 +1,10 @@
 //! Where a job stands in its life: what the passes of the MPI Operator branch on.
 
 use crate::{
-    api::mpijob::JobStatus,
+    api::{mpijob::JobStatus, wire::REPLICA_LAUNCHER},
+    condition,
     job::ValidJob,
     seen::{LauncherGone, PodPhase, PodSeen, Seen},
-    status::{LAUNCHER, condition},
 };
 
 /// `status.reason` that the kubelet gives a pod that it evicted.
@@ -53,7 +53,8 @@ pub fn of(job: &ValidJob, seen: &Seen) -> Phase {
 
 /// The status says that there is a launcher Job that is not suspended: it may have run.
 pub fn had_launcher(status: &JobStatus) -> bool {
-    status.replica_statuses.contains_key(LAUNCHER) && !condition::is_true(status, condition::SUSPENDED)
+    status.replica_statuses.contains_key(REPLICA_LAUNCHER)
+        && !condition::is_true(status, condition::SUSPENDED)
 }
 
 /// Objects have to be created or followed, so the job has to be rendered.

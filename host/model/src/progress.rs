@@ -8,12 +8,14 @@
 use std::time::Duration;
 
 use crate::{
+    condition,
     gate::Gate,
     job::ValidJob,
+    object::Kind,
     phase::Phase,
     seen::{PodSeen, Seen},
-    status::{Tale, condition},
-    step::{Kind, Step},
+    status::Tale,
+    step::Step,
 };
 
 /// What a small job waits for, so that workers that start together are told of together. People and programs look at

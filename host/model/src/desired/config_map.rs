@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::owned;
+use super::{overlay, owned};
 use crate::{
     api::wire,
+    digest::Digest,
     job::ValidJob,
-    pin::{ADOPTED, Digest, Pin},
+    pin::{ADOPTED, Pin},
     plan::{File, Place},
     policy::Granted,
 };
@@ -43,7 +44,7 @@ pub fn files(job: &ValidJob, granted: &Granted) -> Option<Value> {
     }
     let data = granted.everywhere.iter().map(|file| (key(file), file.content.as_str())).collect();
     let mut metadata = owned::metadata(job, &job.names.files());
-    super::overlay::set(&mut metadata, "ownerReferences", json!([owned::owner(job)]));
+    overlay::set(&mut metadata, "ownerReferences", json!([owned::owner(job)]));
     owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &content(&data));
     Some(json!({
         "apiVersion": "v1",

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Gang, config_map,
+    config_map,
+    gang::Gang,
     overlay::{self, Fields},
     owned,
     pod::Pod,

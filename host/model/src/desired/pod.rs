@@ -6,11 +6,11 @@ use super::{
     config_map,
     overlay::{self, Fields},
     owned,
-    places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
 };
 use crate::{
     api::wire,
     job::{Replica, ValidJob},
+    places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{EnvValue, File, Port},
     policy::{Grant, Granted, GrantedEnv},
 };

@@ -7,12 +7,13 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use serde_json::{Value, json};
 
 use self::needs::Resources;
-use super::{Gang, overlay, owned, pod::Pod};
+use super::{gang::Gang, overlay, owned, pod::Pod};
 use crate::{
     api::wire,
-    job::{LauncherCreation, Replica, ValidJob, at},
-    pin::Digest,
-    step::Kind,
+    digest::Digest,
+    job::{LauncherCreation, Replica, ValidJob},
+    json::at,
+    object::Kind,
 };
 
 /// Values of the cluster's priority classes by name; a class that is not in it counts 0.

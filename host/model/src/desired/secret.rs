@@ -4,11 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{overlay, owned};
-use crate::{
-    api::wire,
-    job::{ValidJob, at},
-    seen::Seen,
-};
+use crate::{api::wire, job::ValidJob, json::at, seen::Seen};
 
 /// Both halves, as files.
 #[derive(Clone, PartialEq, Eq)]

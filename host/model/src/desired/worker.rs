@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Gang,
+    gang::Gang,
     overlay::{self, Fields},
     owned,
     pod::Pod,

@@ -6,9 +6,11 @@ use super::ownership::{Held, held};
 use crate::{
     api::wire,
     desired::{Desired, content},
-    job::{ValidJob, at},
+    job::ValidJob,
+    json::at,
+    object::{Kind, ObjectName},
     seen::{ConfigSeen, ObjectSeen, PodGroupSeen, Seen, ServiceSeen},
-    step::{Kind, ObjectName, Step, Wave},
+    step::{Step, Wave},
 };
 
 /// Optional fields of a `PodGroup`'s spec that we own, of either kind: a patch takes away those that are not

@@ -7,10 +7,12 @@ use crate::{
     api::wire,
     desired::{self, Desired},
     gate::{self, Gate},
-    job::{LauncherCreation, ValidJob, at},
+    job::{LauncherCreation, ValidJob},
+    json::at,
+    object::{Kind, ObjectName},
     phase,
     seen::{LauncherGone, LauncherSeen, Seen},
-    step::{Kind, ObjectName, Step, Wave},
+    step::{Step, Wave},
 };
 
 /// Creates the Job, if the creation policy allows it by now.

@@ -2,9 +2,9 @@
 
 use crate::{
     job::ValidJob,
+    object::{Kind, ObjectName, Uid},
     phase::Phase,
-    seen::{ObjectSeen, Seen, Uid},
-    step::{Kind, ObjectName},
+    seen::{ObjectSeen, Seen},
 };
 
 /// Foreign objects that are named at most; the first one stops the job already.

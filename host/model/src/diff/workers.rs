@@ -6,8 +6,9 @@ use super::ownership::{Held, held};
 use crate::{
     desired::WorkerStamp,
     job::{CleanPodPolicy, ValidJob},
+    object::{Kind, ObjectName},
     seen::{PodPhase, PodSeen, Seen},
-    step::{Kind, ObjectName, Step},
+    step::Step,
 };
 
 /// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.

@@ -1,9 +1,10 @@
 //! Rules for the launcher's command.
 
-use super::{ClusterPolicy, Findings};
+use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
     api::wire,
-    job::{ValidJob, at},
+    job::ValidJob,
+    json::at,
     plan::{Change, Plan},
 };
 

@@ -1,10 +1,10 @@
 //! Rules for files: names, contents, and that they fit into their ConfigMaps.
 
-use super::Findings;
+use super::findings::Findings;
 use crate::{
     api::wire,
-    desired::places,
     job::{ValidJob, sizes::CONFIG_MAP},
+    places,
     plan::{File, Place},
 };
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     job::Verdict,
-    plan::{EnvEdit, Place, PodField, Want},
+    plan::{Change, Edit, EnvEdit, EnvValue, Note, Place, PodField, Port, Want},
 };
 
 fn job(workers: u32, annotations: &[(&str, &str)]) -> ValidJob {

@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use super::{ClusterPolicy, Findings};
+use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
     api::wire,
-    desired::places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
-    job::{Replica, ValidJob, at, quantity::Quantity},
+    job::{Replica, ValidJob},
+    json::at,
+    places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{Change, Plan, Want},
+    quantity::Quantity,
 };
 
 /// (size of shared memory, locking of memory). An empty size sets no limit. The last wish of a kind wins.

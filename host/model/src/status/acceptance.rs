@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use super::{Draft, condition, shorten};
+use super::draft::{Draft, shorten};
 use crate::{
-    diff,
+    condition, diff,
     job::{LauncherCreation, ValidJob},
+    object::{Kind, ObjectName},
     phase::Phase,
     seen::Seen,
-    step::{FailureReason, Kind, ObjectName, StepFailure},
+    step::{FailureReason, StepFailure},
 };
 
 /// Foreign objects are not reported in a job's first seconds: after a job was deleted and created again under

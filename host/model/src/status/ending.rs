@@ -1,7 +1,11 @@
 //! How a job ends: by its launcher Job, by the loss of its workers, or by the loss of its launcher.
 
-use super::{Count, Draft, condition, shorten};
+use super::{
+    draft::{Draft, shorten},
+    tale::Count,
+};
 use crate::{
+    condition,
     phase::Phase,
     seen::{LauncherEnd, PodPhase},
 };

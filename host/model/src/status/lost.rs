@@ -8,8 +8,9 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{Draft, condition};
+use super::draft::Draft;
 use crate::{
+    condition,
     job::{LostWorker, ValidJob},
     seen::{LauncherEnd, PodPhase, PodSeen, Seen},
 };

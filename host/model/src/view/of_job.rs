@@ -2,11 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Replica, ValidJob, at, claims::claims, quantity::Quantity};
+use super::{ClaimView, ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView};
 use crate::{
     api::wire,
+    claims::Source,
+    job::{Replica, ValidJob},
+    json::at,
+    pin::Pin,
+    quantity::Quantity,
     seen::{PodPhase, PodSeen, Seen},
-    view::{ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView},
 };
 
 /// Where sshd listens unless something is said.
@@ -50,6 +54,18 @@ impl ValidJob {
             settings: Vec::new(),
             facts: Vec::new(),
         }
+    }
+
+    /// [`ValidJob::view`] with what the pin says of the job's claims.
+    pub fn view_pinned(&self, pin: &Pin, gated: bool) -> JobView {
+        let mut view = self.view(gated);
+        for claim in view.groups.iter_mut().flat_map(|group| &mut group.claims) {
+            if let Some(known) = pin.claims.get(&claim.source) {
+                claim.classes.clone_from(&known.classes);
+                claim.network_interface.clone_from(&known.interface);
+            }
+        }
+        view
     }
 
     /// The pods that may execute ranks, for host discovery: workers by index, then the launcher if it runs ranks.
@@ -109,6 +125,17 @@ fn group(replica: &Replica) -> GroupView {
         annotations: annotations(&replica.template),
         ..GroupView::default()
     }
+}
+
+/// The claims that a pod's spec names. Which device classes they ask for, and how the driver names a network
+/// interface, stands in other objects and is filled in from the pin ([`ValidJob::view_pinned`]).
+fn claims(pod_spec: &Value) -> Vec<ClaimView> {
+    let claim = |entry: &Value| {
+        let name = at(entry, "/name").as_str()?.to_owned();
+        let source = Source::of(entry).map(|source| source.key()).unwrap_or_default();
+        Some(ClaimView { name, source, ..ClaimView::default() })
+    };
+    elements(at(pod_spec, "/resourceClaims")).iter().filter_map(claim).collect()
 }
 
 fn annotations(template: &Value) -> Vec<Setting> {
