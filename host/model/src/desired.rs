@@ -47,6 +47,24 @@ pub struct Upkeep {
     pub workers: Option<Arc<WorkerStamp>>,
 }
 
+/// What should exist of a job, as far as that can be said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Wanted {
+    /// It cannot: no plugin, no pin, plan refused.
+    #[default]
+    Nothing,
+    /// It was started by the MPI Operator.
+    Upkeep(Upkeep),
+    /// All of it.
+    Everything(Box<Desired>),
+}
+
+impl From<Desired> for Wanted {
+    fn from(desired: Desired) -> Self {
+        Self::Everything(Box::new(desired))
+    }
+}
+
 /// Renders everything. `priorities` are the values of the cluster's priority classes, used under gang scheduling
 /// alone.
 pub fn objects(

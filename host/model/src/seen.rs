@@ -215,12 +215,12 @@ impl Seen {
 
     /// Worker pods that belong to this very job, also those beyond its replicas.
     pub fn workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a PodSeen> {
-        self.workers().filter(|pod| pod.controller.as_ref() == Some(&job.uid))
+        self.workers().filter(|pod| pod.controller.as_ref() == Some(job.uid()))
     }
 
     /// The launcher Job if it belongs to this very job.
     pub fn launcher_of(&self, job: &ValidJob) -> Option<&LauncherSeen> {
-        self.launcher.as_ref().filter(|launcher| launcher.object.is_controlled_by(&job.uid))
+        self.launcher.as_ref().filter(|launcher| launcher.object.is_controlled_by(job.uid()))
     }
 
     /// Launcher pods that the launcher Job controls.

@@ -48,7 +48,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
     let now = whole_seconds(now);
     let phase = phase::of(job, seen);
     let mut draft =
-        Draft { job, seen, outcome, now, phase, status: job.status.clone(), tale: Tale::default() };
+        Draft { job, seen, outcome, now, phase, status: job.status().clone(), tale: Tale::default() };
     if phase == Phase::Finished {
         draft.clean_up();
     } else {
@@ -63,7 +63,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         draft.run();
     }
     // What it leaves behind is cleaned up by the next pass, once the status says how it ended.
-    if draft.status.completion_time.is_some() && job.status.completion_time.is_none() {
+    if draft.status.completion_time.is_some() && job.status().completion_time.is_none() {
         if matches!(phase, Phase::Ended | Phase::Lost) {
             // The counters as they will be then, or the status would have to be written once more.
             draft.clean_up();
@@ -71,7 +71,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         draft.wake(Duration::ZERO);
     }
     let Draft { status, mut tale, .. } = draft;
-    tale.status = (status != job.status).then_some(status);
+    tale.status = (status != *job.status()).then_some(status);
     tale
 }
 
@@ -105,7 +105,7 @@ impl Draft<'_> {
         for note in &self.outcome.notes {
             self.act(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
         }
-        if !at(self.job.launcher.pod_spec(), "/restartPolicy").is_null() {
+        if !at(self.job.launcher().pod_spec(), "/restartPolicy").is_null() {
             let message = "Restart policy in pod template overridden by restart policy in replica spec";
             self.act(true, "SetPodTemplateRestartPolicy", message);
         }
@@ -115,22 +115,22 @@ impl Draft<'_> {
     /// may not be seen yet.
     fn is_pinned(&self) -> bool {
         let Outcome { done, .. } = self.outcome;
-        let object = ObjectName { kind: Kind::ConfigMap, name: self.job.names.config() };
+        let object = ObjectName { kind: Kind::ConfigMap, name: self.job.names().config() };
         let written = match &self.seen.config {
             None => done.created > 0,
-            Some(config) => config.object.is_controlled_by(&self.job.uid) && config.pin.is_some(),
+            Some(config) => config.object.is_controlled_by(self.job.uid()) && config.pin.is_some(),
         };
         written && done.failures.iter().all(|failure| failure.object != object)
     }
 
     fn start(&mut self) {
-        if self.status.start_time.is_none() && !self.job.suspended {
+        if self.status.start_time.is_none() && !self.job.is_suspended() {
             self.status.start_time = Some(self.now);
         }
     }
 
     fn suspend(&mut self) {
-        if self.job.suspended {
+        if self.job.is_suspended() {
             if self.set(condition::SUSPENDED, true, "MPIJobSuspended", "MPIJob suspended") {
                 self.event(false, "MPIJobSuspended", "MPIJob suspended");
             }
@@ -147,7 +147,7 @@ impl Draft<'_> {
         let key = self.job.key();
         if phase::is_finished(&self.status) {
             self.never_ran();
-        } else if self.job.suspended {
+        } else if self.job.is_suspended() {
             let message = format!("MPIJob {key} is suspended.");
             self.set(condition::RUNNING, false, "MPIJobSuspended", &message);
         } else if self.is_running() {
@@ -188,7 +188,7 @@ impl Draft<'_> {
 
     fn clean_up(&mut self) {
         counters::launcher(self.job, self.seen, &mut self.status);
-        if self.job.clean_pod_policy != CleanPodPolicy::None {
+        if self.job.clean_pod_policy() != CleanPodPolicy::None {
             self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), ReplicaStatus::default());
         }
     }

@@ -49,9 +49,9 @@ fn asked(job: &ValidJob, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
 
 /// When the job was suspended last, unless it did not run before.
 fn stopped(job: &ValidJob) -> Option<Timestamp> {
-    condition::resumed(&job.status)?;
+    condition::resumed(job.status())?;
     let since = |kind: &str, status: &str| {
-        let condition = condition::find(&job.status, kind).filter(|condition| condition.status == status);
+        let condition = condition::find(job.status(), kind).filter(|condition| condition.status == status);
         condition.and_then(|condition| condition.last_transition_time)
     };
     // A job that was created suspended is not running since its creation.

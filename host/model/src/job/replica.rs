@@ -25,15 +25,27 @@ impl RestartPolicy {
 /// One role's pods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replica {
-    /// 1 for the launcher, at least 1 for workers.
-    pub replicas: u32,
-    /// `PodTemplateSpec` with at least one container, otherwise as the user wrote it.
-    pub template: Value,
-    /// Replaces the template's.
-    pub restart_policy: RestartPolicy,
+    pub(super) replicas: u32,
+    pub(super) template: Value,
+    pub(super) restart_policy: RestartPolicy,
 }
 
 impl Replica {
+    /// 1 for the launcher, at least 1 for workers.
+    pub fn replicas(&self) -> u32 {
+        self.replicas
+    }
+
+    /// `PodTemplateSpec` with at least one container, otherwise as the user wrote it.
+    pub fn template(&self) -> &Value {
+        &self.template
+    }
+
+    /// Replaces the template's.
+    pub fn restart_policy(&self) -> RestartPolicy {
+        self.restart_policy
+    }
+
     /// `template.spec`.
     pub fn pod_spec(&self) -> &Value {
         at(&self.template, "/spec")

@@ -23,7 +23,7 @@ pub enum Standing {
 impl Standing {
     /// Objects of an earlier job of the same name do not count.
     pub fn of(job: &ValidJob, seen: &Seen) -> Self {
-        let ours = |object: &ObjectSeen| object.controller.as_ref() == Some(&job.uid);
+        let ours = |object: &ObjectSeen| object.controller.as_ref() == Some(job.uid());
         let config = seen.config.as_ref().filter(|config| ours(&config.object));
         let launcher = seen.launcher.as_ref().filter(|launcher| ours(&launcher.object));
         let on_config = config.and_then(|config| config.pin.as_deref());
@@ -33,8 +33,8 @@ impl Standing {
         match (on_config, on_launcher) {
             (Some(one), Some(other)) if one != other => Self::Lost(format!(
                 "annotation {ANNOTATION_PIN} of ConfigMap {} and Job {} contradict each other",
-                job.names.config(),
-                job.names.launcher()
+                job.names().config(),
+                job.names().launcher()
             )),
             (Some(text), _) | (None, Some(text)) => Pin::from_annotation(text).map_or_else(
                 || Self::Lost(format!("annotation {ANNOTATION_PIN} holds something that is no pin")),
@@ -43,15 +43,15 @@ impl Standing {
             // Suspended, nothing of it runs: it gets a pin, and `diff` makes its launcher Job anew.
             (None, None) if launcher.is_some_and(|launcher| !launcher.suspended) => Self::Adopted,
             (None, None) if !adopted && config.is_some_and(|config| config.content.is_some()) => Self::Lost(
-                format!("annotation {ANNOTATION_PIN} was removed from ConfigMap {}", job.names.config()),
+                format!("annotation {ANNOTATION_PIN} was removed from ConfigMap {}", job.names().config()),
             ),
             (None, None)
                 if config.is_none()
-                    && seen.workers().any(|pod| pod.controller.as_ref() == Some(&job.uid)) =>
+                    && seen.workers().any(|pod| pod.controller.as_ref() == Some(job.uid())) =>
             {
                 Self::Lost(format!(
                     "ConfigMap {} was deleted while its workers were there",
-                    job.names.config()
+                    job.names().config()
                 ))
             }
             (None, None) => Self::Fresh,

@@ -165,7 +165,7 @@ fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
         let present = seen.workers_of(job).filter(|pod| pod.index < job.workers()).count();
         present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
     };
-    let launcher = seen.launcher_of(job).is_some() || job.launcher_creation != LauncherCreation::AtStartup;
+    let launcher = seen.launcher_of(job).is_some() || job.launcher_creation() != LauncherCreation::AtStartup;
     let foundations = seen.service.is_some() && seen.config.is_some() && seen.secret.is_some();
     match phase {
         Phase::Active => foundations && launcher && workers(),

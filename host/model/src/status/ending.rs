@@ -25,7 +25,7 @@ impl Draft<'_> {
                 let message = format!(
                     "Job {} is gone, and how it ended was not seen: it may have run and is not run again; create the \
                      MPIJob anew if its result is missing",
-                    self.job.names.launcher()
+                    self.job.names().launcher()
                 );
                 self.fail(condition::LAUNCHER_LOST, &message);
             }

@@ -39,13 +39,13 @@ impl Draft<'_> {
     }
 
     fn timed_out(&self, missing: &Missing) -> String {
-        let names = &self.job.names;
+        let names = self.job.names();
         let hosts: Vec<String> = missing.sample.iter().map(|index| names.worker(*index)).collect();
         let rest = usize::try_from(missing.count).unwrap_or(usize::MAX).saturating_sub(hosts.len());
         let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
         format!(
             "the launcher starts after {} s although {} of {} workers are not ready or not in DNS: {}{more}",
-            self.job.wishes.start_gate_timeout.as_secs(),
+            self.job.wishes().start_gate_timeout.as_secs(),
             missing.count,
             self.job.workers(),
             hosts.join(", ")

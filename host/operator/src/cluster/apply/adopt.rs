@@ -32,7 +32,7 @@ impl Applier<'_> {
         let call = Call::new(kind_label(object.kind), Method::GET, self.path(&object));
         let body = self.write(&object, call).await?;
         let meta = AnyObject::read(&body).metadata;
-        if !is_owned_by(&meta, &self.job.uid) {
+        if !is_owned_by(&meta, self.job.uid()) {
             return Err(self.foreign(object, &meta).into());
         }
         let labelled = self.label(&object, &meta, body).await?;
@@ -49,7 +49,7 @@ impl Applier<'_> {
     /// Finds what another operator made of this job: the objects get the label that our watches select. The
     /// launcher Job comes last, so that what is missing tells that this has not come through. Says whether there is one.
     pub async fn claim(&self) -> Result<bool, Stop<StepFailure>> {
-        let names = &self.job.names;
+        let names = self.job.names();
         let objects = [
             (Kind::Service, names.job().to_owned()),
             (Kind::ConfigMap, names.config()),
@@ -66,7 +66,7 @@ impl Applier<'_> {
                 Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
             };
             let meta = AnyObject::read(&body).metadata;
-            if is_owned_by(&meta, &self.job.uid) {
+            if is_owned_by(&meta, self.job.uid()) {
                 self.label(&object, &meta, body).await?;
                 has_launcher |= kind == Kind::Job;
             }
@@ -88,7 +88,7 @@ impl Applier<'_> {
 
     /// What is on its way out, or was left by a job of the same name, will be gone in a moment.
     fn foreign(&self, object: ObjectName, meta: &ObjectMeta) -> StepFailure {
-        let by_this_name = |kind: &str, name: &str| kind == wire::KIND && name == self.job.names.job();
+        let by_this_name = |kind: &str, name: &str| kind == wire::KIND && name == self.job.names().job();
         let leftover =
             meta.owner_references.iter().flatten().any(|owner| by_this_name(&owner.kind, &owner.name));
         let message = format!(
@@ -103,7 +103,7 @@ impl Applier<'_> {
 
     /// The labels by which the watch of this kind finds the object, if any of them is missing.
     fn missing_labels(&self, object: &ObjectName, meta: &ObjectMeta) -> Option<Value> {
-        let job = self.job.names.job();
+        let job = self.job.names().job();
         let wanted: &[(&str, &str)] = match object.kind {
             Kind::Pod => &[
                 (wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME),

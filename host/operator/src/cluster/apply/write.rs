@@ -59,7 +59,7 @@ impl Applier<'_> {
         annotations: Option<&Value>,
     ) -> Result1 {
         let call = || {
-            let mut path = collection(object.kind, self.job.names.namespace());
+            let mut path = collection(object.kind, self.job.names().namespace());
             path.push_str(validation(object.kind));
             let call = Call::new(kind_label(object.kind), Method::POST, path);
             call.body("application/json", manifest()).metadata_of(object.kind)
@@ -227,7 +227,7 @@ impl Applier<'_> {
     }
 
     pub(super) fn path(&self, object: &ObjectName) -> String {
-        format!("{}/{}", collection(object.kind, self.job.names.namespace()), object.name)
+        format!("{}/{}", collection(object.kind, self.job.names().namespace()), object.name)
     }
 }
 
