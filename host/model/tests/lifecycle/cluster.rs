@@ -502,3 +502,17 @@ pub fn merge(target: &mut Value, patch: &Value) {
         }
     }
 }
+
+/// The pod of [`running`]'s launcher.
+pub const POD: &str = "pi-launcher-a";
+
+pub fn running(raw: MpiJob) -> Cluster {
+    let mut cluster = Cluster::new(raw);
+    cluster.settle();
+    cluster.launch(POD);
+    cluster.ready();
+    cluster.settle();
+    cluster.run_launcher(POD);
+    cluster.settle();
+    cluster
+}
