@@ -59,10 +59,10 @@ impl Index {
 
     /// Everything that exists of a job.
     pub fn seen(&self, key: &JobKey, job: &ValidJob) -> Seen {
-        let names = &job.names;
+        let names = job.names();
         let mut pods = self.pods.of(key).to_vec();
         pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
-        let (last, launcher_gone) = self.gone.of(key, &job.uid);
+        let (last, launcher_gone) = self.gone.of(key, job.uid());
         Seen {
             service: named(self.services.of(key), names.job()),
             config: named(self.configs.of(key), &names.config()),

@@ -91,15 +91,15 @@ impl Live {
     /// nothing, without a request, for any other job.
     pub async fn adopt(&self, job: &ValidJob) -> Result<(), Failed> {
         let key = key(job);
-        let began = !job.status.conditions.is_empty() && job.status.completion_time.is_none();
+        let began = !job.status().conditions.is_empty() && job.status().completion_time.is_none();
         let is_known = {
             let index = self.index.read();
-            let is_launcher = |row: &Named<_>| *row.name == *job.names.launcher();
-            index.launchers.of(&key).iter().any(is_launcher) || index.gone.knows(&key, &job.uid)
+            let is_launcher = |row: &Named<_>| *row.name == *job.names().launcher();
+            index.launchers.of(&key).iter().any(is_launcher) || index.gone.knows(&key, job.uid())
         };
         // A launcher that may have run is looked for again wherever the watches do not show it: they may be late.
-        let is_missing = phase::had_launcher(&job.status);
-        if !began || is_known || (self.claimed.contains(&key, &job.uid) && !is_missing) {
+        let is_missing = phase::had_launcher(job.status());
+        if !began || is_known || (self.claimed.contains(&key, job.uid()) && !is_missing) {
             return Ok(());
         }
         let doing = format!("looking for the objects of {key}");
@@ -112,9 +112,9 @@ impl Live {
             let mut index = self.index.write();
             // A row that something else than a watch has dropped may hold the end.
             index.note_left(Timestamp::now());
-            index.gone.not_found(key.clone(), &job.uid);
+            index.gone.not_found(key.clone(), job.uid());
         }
-        self.claimed.insert(key, job.uid.clone());
+        self.claimed.insert(key, job.uid().clone());
         Ok(())
     }
 
@@ -235,7 +235,7 @@ impl Live {
 }
 
 fn key(job: &ValidJob) -> JobKey {
-    JobKey::new(job.names.namespace(), job.names.job())
+    JobKey::new(job.names().namespace(), job.names().job())
 }
 
 #[cfg(test)]

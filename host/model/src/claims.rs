@@ -4,16 +4,12 @@
 //! They are read once, when the job is pinned, and what they said then is part of the pin: templates of claims cannot
 //! be changed, but deleted and made anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    job::{Replica, ValidJob, at},
-    pin::Pin,
-    view::JobView,
-};
+use crate::json::at;
 
 /// The object that describes a claim, in the job's namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,31 +96,6 @@ fn classes(request: &Value) -> Vec<String> {
     let alternatives = at(request, "/firstAvailable").as_array().map(Vec::as_slice).unwrap_or_default();
     let one = class(at(request, "/exactly")).or_else(|| class(request));
     one.into_iter().chain(alternatives.iter().filter_map(class)).collect()
-}
-
-impl ValidJob {
-    /// The objects that its pods' claims name.
-    pub fn claim_sources(&self) -> BTreeSet<Source> {
-        let entries = |replica: &Replica| {
-            at(replica.pod_spec(), "/resourceClaims").as_array().cloned().unwrap_or_default()
-        };
-        let replicas = std::iter::once(&self.launcher).chain(&self.worker);
-        replicas.flat_map(entries).filter_map(|entry| Source::of(&entry)).collect()
-    }
-}
-
-impl ValidJob {
-    /// [`ValidJob::view`] with what the pin says of the job's claims.
-    pub fn view_pinned(&self, pin: &Pin, gated: bool) -> JobView {
-        let mut view = self.view(gated);
-        for claim in view.groups.iter_mut().flat_map(|group| &mut group.claims) {
-            if let Some(known) = pin.claims.get(&claim.source) {
-                claim.classes.clone_from(&known.classes);
-                claim.network_interface.clone_from(&known.interface);
-            }
-        }
-        view
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! (job, granted plan) → every object that should exist while the job runs.
 
 pub mod config_map;
+mod gang;
 pub mod launcher;
 mod overlay;
 mod owned;
-pub(crate) mod places;
 mod pod;
 pub mod pod_group;
 pub mod secret;
@@ -15,19 +15,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{job::ValidJob, pin::Pin, policy::Granted, step::Kind};
-
-/// How the operator was told to schedule gangs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Gang {
-    /// Not at all.
-    #[default]
-    Off,
-    /// `--gang-scheduling=volcano`.
-    Volcano,
-    /// Any other value: scheduler-plugins under that scheduler name.
-    SchedulerPlugins(String),
-}
+pub use self::{gang::Gang, worker::WorkerStamp};
+use crate::{job::ValidJob, object::Kind, pin::Pin, policy::Granted};
 
 /// Everything that should exist while the job runs, as manifests ready to be created.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +37,6 @@ pub struct Desired {
     pub launcher: Value,
 }
 
-pub use self::worker::WorkerStamp;
-
 /// What is kept up of a job that the MPI Operator started: lost workers come back and elastic ones are added, in the
 /// form that it gave them, and the host list follows. All else keeps what it has.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +45,24 @@ pub struct Upkeep {
     pub config: Option<Value>,
     /// Makes each worker.
     pub workers: Option<Arc<WorkerStamp>>,
+}
+
+/// What should exist of a job, as far as that can be said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Wanted {
+    /// It cannot: no plugin, no pin, plan refused.
+    #[default]
+    Nothing,
+    /// It was started by the MPI Operator.
+    Upkeep(Upkeep),
+    /// All of it.
+    Everything(Box<Desired>),
+}
+
+impl From<Desired> for Wanted {
+    fn from(desired: Desired) -> Self {
+        Self::Everything(Box::new(desired))
+    }
 }
 
 /// Renders everything. `priorities` are the values of the cluster's priority classes, used under gang scheduling

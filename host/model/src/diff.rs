@@ -10,8 +10,8 @@ mod ownership;
 mod workers;
 
 pub use self::ownership::foreign;
+pub use crate::desired::Wanted;
 use crate::{
-    desired::{Desired, Upkeep},
     gate::Gate,
     job::{LauncherCreation, ValidJob},
     phase::Phase,
@@ -19,34 +19,11 @@ use crate::{
     step::Step,
 };
 
-/// What should exist of a job, as far as that can be said.
-#[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
-    /// It cannot: no plugin, no pin, plan refused.
-    Nothing,
-    /// It was started by the MPI Operator.
-    Upkeep(&'a Upkeep),
-    /// All of it.
-    Everything(&'a Desired),
-}
-
-impl<'a> From<Option<&'a Desired>> for Wanted<'a> {
-    fn from(desired: Option<&'a Desired>) -> Self {
-        desired.map_or(Self::Nothing, Self::Everything)
-    }
-}
-
 /// What to do for a job in `phase`. Where nothing can be said of what should exist and beside foreign
 /// objects nothing is created and no content is changed; suspending, cleaning up, scaling down and opening the
 /// gate go on.
-pub fn steps<'a>(
-    job: &ValidJob,
-    seen: &Seen,
-    phase: Phase,
-    gate: &Gate,
-    wanted: impl Into<Wanted<'a>>,
-) -> Vec<Step> {
-    let wanted = if foreign(job, seen, phase).is_empty() { wanted.into() } else { Wanted::Nothing };
+pub fn steps(job: &ValidJob, seen: &Seen, phase: Phase, gate: &Gate, wanted: &Wanted) -> Vec<Step> {
+    let wanted = if foreign(job, seen, phase).is_empty() { wanted } else { &Wanted::Nothing };
     let mut steps = match phase {
         Phase::Active => active(job, seen, gate, wanted),
         Phase::Suspended => suspended(job, seen, wanted),
@@ -61,7 +38,7 @@ pub fn steps<'a>(
     steps
 }
 
-fn active(job: &ValidJob, seen: &Seen, gate: &Gate, wanted: Wanted<'_>) -> Vec<Step> {
+fn active(job: &ValidJob, seen: &Seen, gate: &Gate, wanted: &Wanted) -> Vec<Step> {
     let mut steps = workers::scale_down(job, seen);
     if let Wanted::Upkeep(upkeep) = wanted {
         steps.extend(upkeep.config.as_ref().and_then(|config| foundations::config(job, seen, config)));
@@ -83,13 +60,13 @@ fn active(job: &ValidJob, seen: &Seen, gate: &Gate, wanted: Wanted<'_>) -> Vec<S
 }
 
 /// Under `WaitForWorkersReady` the launcher Job is not made while there are no workers to be ready.
-fn suspended(job: &ValidJob, seen: &Seen, wanted: Wanted<'_>) -> Vec<Step> {
+fn suspended(job: &ValidJob, seen: &Seen, wanted: &Wanted) -> Vec<Step> {
     let mut steps = workers::stop(job, seen);
     steps.extend(launcher::suspend(job, seen));
     if let Wanted::Everything(desired) = wanted {
         steps.extend(foundations::steps(job, seen, desired));
         steps.extend(launcher::replace(job, seen, desired));
-        if job.launcher_creation == LauncherCreation::AtStartup && !foundations::are_leaving(seen) {
+        if job.launcher_creation() == LauncherCreation::AtStartup && !foundations::are_leaving(seen) {
             steps.extend(launcher::create_suspended(job, seen, desired));
         }
     }

@@ -9,8 +9,10 @@ use serde_json::Value;
 
 use crate::{
     api::wire,
-    desired::{Desired, config_map, places},
-    job::{Replica, ValidJob, at},
+    desired::{Desired, config_map},
+    job::{Replica, ValidJob},
+    json::at,
+    places,
     plan::{Change, Edit, EnvValue, File, Place, Plan},
     policy::{Grant, Granted},
 };
@@ -66,8 +68,8 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
     let worker: Option<Value> = worker.map(|pod: Value| at(&pod, "/spec/containers/0").clone());
     let mut all = commands(job, plan, granted);
     let roles = [
-        (wire::ROLE_LAUNCHER, Some(&job.launcher), &granted.launcher, Some(&launcher)),
-        (wire::ROLE_WORKER, job.worker.as_ref(), &granted.worker, worker.as_ref()),
+        (wire::ROLE_LAUNCHER, Some(job.launcher()), &granted.launcher, Some(&launcher)),
+        (wire::ROLE_WORKER, job.worker(), &granted.worker, worker.as_ref()),
     ];
     for (role, replica, grant, container) in roles {
         if let (Some(replica), Some(container)) = (replica, container) {
@@ -176,7 +178,7 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         take_last(&mut over, &is);
         Explained { group: wire::ROLE_LAUNCHER, item, name: name.to_owned(), is: Some(is), over }
     };
-    let container = job.launcher.container();
+    let container = job.launcher().container();
     let users = [at(container, "/command"), at(container, "/args")];
     let users: Vec<&str> =
         users.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str).collect();
@@ -227,7 +229,7 @@ fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
 }
 
 fn mounts(job: &ValidJob, path: &str) -> bool {
-    let replicas = std::iter::once(&job.launcher).chain(&job.worker);
+    let replicas = std::iter::once(job.launcher()).chain(job.worker());
     let mut mounts = replicas.flat_map(|replica| list(replica.container(), "/volumeMounts"));
     mounts.any(|mount| text(mount, "mountPath") == path)
 }
@@ -239,7 +241,7 @@ fn wants(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         let is_granted = match want.kind.as_str() {
             wire::WANT_SHARED_MEMORY => granted.shared_memory.is_some(),
             wire::WANT_LOCK_MEMORY => granted.lock_memory,
-            wire::WANT_WAIT_FOR_MEMBERS => job.wishes.start_gate,
+            wire::WANT_WAIT_FOR_MEMBERS => job.wishes().start_gate,
             _ => false,
         };
         let claim = Claim { by: edit.by.clone(), value: want.parameter.clone().unwrap_or_default() };

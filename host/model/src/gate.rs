@@ -14,11 +14,11 @@ use jiff::Timestamp;
 
 pub use self::stale::DNS_CACHE;
 use crate::{
-    api::mpijob::Condition,
+    condition,
     job::ValidJob,
+    object::Version,
     phase::{self, Phase},
-    seen::{LauncherSeen, PodSeen, Seen, Version},
-    status::condition,
+    seen::{LauncherSeen, PodSeen, Seen},
 };
 
 /// Hosts that an event names at most; a job has up to some ten thousand.
@@ -122,7 +122,7 @@ pub fn is_launcher_due(job: &ValidJob, seen: &Seen) -> bool {
 
 /// The elastic minimum; a minimum above the job's size means all.
 fn least(job: &ValidJob) -> u32 {
-    job.wishes.start_min_workers.unwrap_or(u32::MAX).min(job.workers())
+    job.wishes().start_min_workers.unwrap_or(u32::MAX).min(job.workers())
 }
 
 fn missing(job: &ValidJob, seen: &Seen) -> Missing {
@@ -151,18 +151,12 @@ fn has_ended_worker(job: &ValidJob, seen: &Seen) -> bool {
 /// After a resume only what ran since then counts: the workers are new again.
 fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodSeen) -> bool {
     let mut ended = seen.launcher_pods().filter(|pod| pod.is_terminal() && pod.uid != gated.uid);
-    match resumed(job) {
+    match condition::resumed(job.status()) {
         Some(since) => ended.any(|pod| pod.created >= since),
         None => launcher.failed > 0 || ended.next().is_some(),
     }
 }
 
-/// When the job was resumed, if it ever was.
-fn resumed(job: &ValidJob) -> Option<Timestamp> {
-    let suspended: &Condition = condition::find(&job.status, condition::SUSPENDED)?;
-    suspended.last_transition_time.filter(|_| suspended.status == condition::FALSE)
-}
-
 fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {
-    pod.created.checked_add(job.wishes.start_gate_timeout).unwrap_or(Timestamp::MAX)
+    pod.created.checked_add(job.wishes().start_gate_timeout).unwrap_or(Timestamp::MAX)
 }

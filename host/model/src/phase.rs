@@ -1,10 +1,10 @@
 //! Where a job stands in its life: what the passes of the MPI Operator branch on.
 
 use crate::{
-    api::mpijob::JobStatus,
+    api::{mpijob::JobStatus, wire::REPLICA_LAUNCHER},
+    condition,
     job::ValidJob,
     seen::{LauncherGone, PodPhase, PodSeen, Seen},
-    status::{LAUNCHER, condition},
 };
 
 /// `status.reason` that the kubelet gives a pod that it evicted.
@@ -35,25 +35,26 @@ pub enum Phase {
 
 /// Reads the phase off the stored status and the cluster.
 pub fn of(job: &ValidJob, seen: &Seen) -> Phase {
-    if is_finished(&job.status) && job.status.completion_time.is_some() {
+    if is_finished(job.status()) && job.status().completion_time.is_some() {
         return Phase::Finished;
     }
     if seen.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
         return Phase::Ended;
     }
-    if let Some(evicted) = evicted(job, seen).filter(|_| !job.suspended) {
+    if let Some(evicted) = evicted(job, seen).filter(|_| !job.is_suspended()) {
         return evicted;
     }
     let is_gone = seen.launcher_of(job).is_none() && seen.launcher_gone == LauncherGone::Unseen;
-    if is_gone && had_launcher(&job.status) {
+    if is_gone && had_launcher(job.status()) {
         return Phase::Lost;
     }
-    if job.suspended { Phase::Suspended } else { Phase::Active }
+    if job.is_suspended() { Phase::Suspended } else { Phase::Active }
 }
 
 /// The status says that there is a launcher Job that is not suspended: it may have run.
 pub fn had_launcher(status: &JobStatus) -> bool {
-    status.replica_statuses.contains_key(LAUNCHER) && !condition::is_true(status, condition::SUSPENDED)
+    status.replica_statuses.contains_key(REPLICA_LAUNCHER)
+        && !condition::is_true(status, condition::SUSPENDED)
 }
 
 /// Objects have to be created or followed, so the job has to be rendered.
@@ -73,8 +74,8 @@ fn evicted(job: &ValidJob, seen: &Seen) -> Option<Phase> {
     let of = job.workers();
     let evicted = seen.workers_of(job).filter(|pod| pod.index < of && is_evicted(pod)).count();
     let lost = u32::try_from(evicted).unwrap_or(of);
-    let enough = job.wishes.start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
-    let declared = condition::find(&job.status, condition::FAILED)
+    let enough = job.wishes().start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
+    let declared = condition::find(job.status(), condition::FAILED)
         .is_some_and(|failed| failed.status == condition::TRUE && failed.reason == condition::EVICTED);
     ((lost > 0 && !enough) || declared).then_some(Phase::Evicted { lost, of })
 }

@@ -8,12 +8,14 @@
 use std::time::Duration;
 
 use crate::{
+    condition,
     gate::Gate,
     job::ValidJob,
+    object::Kind,
     phase::Phase,
     seen::{PodSeen, Seen},
-    status::{Tale, condition},
-    step::{Kind, Step},
+    status::Tale,
+    step::Step,
 };
 
 /// What a small job waits for, so that workers that start together are told of together. People and programs look at
@@ -45,7 +47,7 @@ pub fn hosts_wait(
 
 /// It updates the hosts script.
 pub fn is_hosts(job: &ValidJob, step: &Step) -> bool {
-    matches!(step, Step::Patch { object, .. } if object.kind == Kind::ConfigMap && object.name == job.names.config())
+    matches!(step, Step::Patch { object, .. } if object.kind == Kind::ConfigMap && object.name == job.names().config())
 }
 
 /// How long the status of `tale` waits, if it has nothing new in it but counters of a job that is not yet Running, or
@@ -54,9 +56,9 @@ pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, tale: &Tale) -> Op
     let status = tale.status.as_ref()?;
     let counters = phase == Phase::Active
         && tale.events.is_empty()
-        && status.conditions == job.status.conditions
-        && status.start_time == job.status.start_time
-        && status.completion_time == job.status.completion_time;
+        && status.conditions == job.status().conditions
+        && status.start_time == job.status().start_time
+        && status.completion_time == job.status().completion_time;
     if !counters {
         return None;
     }
@@ -64,7 +66,7 @@ pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, tale: &Tale) -> Op
     if ends {
         return Some(JOB_ENDS);
     }
-    (!condition::is_true(&job.status, condition::RUNNING)).then(|| coming_up(job))
+    (!condition::is_true(job.status(), condition::RUNNING)).then(|| coming_up(job))
 }
 
 /// In proportion to the job, so that a job of any size costs about equally many writes on its way up.

@@ -1,24 +1,11 @@
 //! What the cluster holds of one job: a snapshot out of the watches' compact index. No full objects.
 
-mod uid;
-
 use std::{collections::HashSet, sync::Arc};
 
 use jiff::Timestamp;
 
-pub use self::uid::Uid;
-use crate::{job::ValidJob, names::Names, step::Kind};
-
-/// `resourceVersion`: compared as a number, which Kubernetes allows since 1.35 and etcd always kept true.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Version(pub u64);
-
-impl From<&str> for Version {
-    /// A text that is no number counts as the oldest version.
-    fn from(text: &str) -> Self {
-        Self(text.parse().unwrap_or(0))
-    }
-}
+pub use crate::object::{Uid, Version};
+use crate::{job::ValidJob, names::Names, object::Kind};
 
 /// Everything of one job that exists.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -228,12 +215,12 @@ impl Seen {
 
     /// Worker pods that belong to this very job, also those beyond its replicas.
     pub fn workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a PodSeen> {
-        self.workers().filter(|pod| pod.controller.as_ref() == Some(&job.uid))
+        self.workers().filter(|pod| pod.controller.as_ref() == Some(job.uid()))
     }
 
     /// The launcher Job if it belongs to this very job.
     pub fn launcher_of(&self, job: &ValidJob) -> Option<&LauncherSeen> {
-        self.launcher.as_ref().filter(|launcher| launcher.object.is_controlled_by(&job.uid))
+        self.launcher.as_ref().filter(|launcher| launcher.object.is_controlled_by(job.uid()))
     }
 
     /// Launcher pods that the launcher Job controls.

@@ -5,96 +5,50 @@
 //! Operator 0.8.2; `Accepted` is ours and appears only on jobs that were once not accepted.
 
 mod acceptance;
-pub mod condition;
 mod counters;
+mod draft;
 mod ending;
 mod lost;
+mod opening;
+mod outcome;
 mod patch;
+mod tale;
 pub mod trouble;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::trouble::Trouble;
-pub use self::{counters::LAUNCHER, patch::merge_patch};
+use self::draft::Draft;
+pub use self::{
+    draft::shorten,
+    outcome::Outcome,
+    patch::merge_patch,
+    tale::{Count, Event, Tale},
+};
+pub use crate::condition;
 use crate::{
     api::{
         MpiJob,
-        mpijob::{Condition, JobStatus, ReplicaStatus},
-        wire,
+        mpijob::{Condition, ReplicaStatus},
+        wire::REPLICA_WORKER,
     },
-    gate::{Because, Gate, Missing},
     job::{
-        CleanPodPolicy, ValidJob, at,
+        CleanPodPolicy, ValidJob,
         violation::{FieldError, aggregate},
     },
+    json::at,
+    object::{Kind, ObjectName},
     phase::{self, Phase},
-    plan::Note,
     seen::{PodPhase, Seen},
-    step::{Done, Kind, ObjectName},
 };
-
-/// What one pass has to tell and when to look again.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tale {
-    /// The new status, only if it differs from the stored one.
-    pub status: Option<JobStatus>,
-    /// In order; written after the status.
-    pub events: Vec<Event>,
-    /// What this reconcile did, which no later one can tell: written after the others, and also where the status could not
-    /// be written.
-    pub acts: Vec<Event>,
-    /// What the metrics count.
-    pub counts: Vec<Count>,
-    /// Look again after this long even if nothing happens.
-    pub wake: Option<Duration>,
-}
-
-/// One core/v1 event on the job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Type Warning in place of Normal.
-    pub warning: bool,
-    /// CamelCase.
-    pub reason: String,
-    /// At most [`crate::api::wire::MAX_MESSAGE`] bytes.
-    pub message: String,
-}
-
-/// What the MPI Operator's counters count. Counted once a job, if the caller counts only after the status that
-/// came along was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Count {
-    Created,
-    Succeeded,
-    Failed,
-}
-
-/// What came of one pass up to here.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// What the steps did.
-    pub done: Done,
-    /// What was decided about the launcher's gate.
-    pub gate: Gate,
-    /// Why the job could not be rendered.
-    pub trouble: Option<Trouble>,
-    /// `openmpi@0123456789ab (v0.1.0)`, launcher first: set in the pass whose steps write the job's pin.
-    pub pinned: Option<String>,
-    /// The plugins' remarks, told together with the pin.
-    pub notes: Vec<Note>,
-    /// Annotations that have no effect ([`crate::job::Wishes::ignored`]), where it is known what renders the job.
-    pub ignored: Option<Vec<String>>,
-}
 
 /// What to tell of a valid job. `seen` is observed after the writes.
 pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> Tale {
     let now = whole_seconds(now);
     let phase = phase::of(job, seen);
     let mut draft =
-        Draft { job, seen, outcome, now, phase, status: job.status.clone(), tale: Tale::default() };
+        Draft { job, seen, outcome, now, phase, status: job.status().clone(), tale: Tale::default() };
     if phase == Phase::Finished {
         draft.clean_up();
     } else {
@@ -109,7 +63,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         draft.run();
     }
     // What it leaves behind is cleaned up by the next pass, once the status says how it ended.
-    if draft.status.completion_time.is_some() && job.status.completion_time.is_none() {
+    if draft.status.completion_time.is_some() && job.status().completion_time.is_none() {
         if matches!(phase, Phase::Ended | Phase::Lost) {
             // The counters as they will be then, or the status would have to be written once more.
             draft.clean_up();
@@ -117,7 +71,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         draft.wake(Duration::ZERO);
     }
     let Draft { status, mut tale, .. } = draft;
-    tale.status = (status != job.status).then_some(status);
+    tale.status = (status != *job.status()).then_some(status);
     tale
 }
 
@@ -133,17 +87,6 @@ pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> Tale {
     }
     let event = Event { warning: true, reason: REASON.to_owned(), message };
     Tale { status: Some(status), events: vec![event], ..Tale::default() }
-}
-
-/// The tale while it is being written.
-struct Draft<'a> {
-    job: &'a ValidJob,
-    seen: &'a Seen,
-    outcome: &'a Outcome,
-    now: Timestamp,
-    phase: Phase,
-    status: JobStatus,
-    tale: Tale,
 }
 
 impl Draft<'_> {
@@ -162,7 +105,7 @@ impl Draft<'_> {
         for note in &self.outcome.notes {
             self.act(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
         }
-        if !at(self.job.launcher.pod_spec(), "/restartPolicy").is_null() {
+        if !at(self.job.launcher().pod_spec(), "/restartPolicy").is_null() {
             let message = "Restart policy in pod template overridden by restart policy in replica spec";
             self.act(true, "SetPodTemplateRestartPolicy", message);
         }
@@ -172,22 +115,22 @@ impl Draft<'_> {
     /// may not be seen yet.
     fn is_pinned(&self) -> bool {
         let Outcome { done, .. } = self.outcome;
-        let object = ObjectName { kind: Kind::ConfigMap, name: self.job.names.config() };
+        let object = ObjectName { kind: Kind::ConfigMap, name: self.job.names().config() };
         let written = match &self.seen.config {
             None => done.created > 0,
-            Some(config) => config.object.is_controlled_by(&self.job.uid) && config.pin.is_some(),
+            Some(config) => config.object.is_controlled_by(self.job.uid()) && config.pin.is_some(),
         };
         written && done.failures.iter().all(|failure| failure.object != object)
     }
 
     fn start(&mut self) {
-        if self.status.start_time.is_none() && !self.job.suspended {
+        if self.status.start_time.is_none() && !self.job.is_suspended() {
             self.status.start_time = Some(self.now);
         }
     }
 
     fn suspend(&mut self) {
-        if self.job.suspended {
+        if self.job.is_suspended() {
             if self.set(condition::SUSPENDED, true, "MPIJobSuspended", "MPIJob suspended") {
                 self.event(false, "MPIJobSuspended", "MPIJob suspended");
             }
@@ -199,55 +142,12 @@ impl Draft<'_> {
         }
     }
 
-    /// A closed gate is a wake-up, an open one an event where it was not opened for the best of reasons.
-    fn open_gate(&mut self) {
-        match &self.outcome.gate {
-            Gate::Closed { until, .. } => {
-                let left = Duration::try_from(until.duration_since(self.now)).unwrap_or_default();
-                self.wake(left.max(Duration::from_secs(1)));
-            }
-            Gate::Open { pod, because, .. } if self.is_opened(pod) => match because {
-                Because::AllReady | Because::RanBefore | Because::Minimum => {}
-                Because::WorkerFailed => {
-                    let message =
-                        "the launcher starts although not all workers are ready: a worker has ended";
-                    self.act(true, "StartGateOpened", message);
-                }
-                Because::TimedOut { missing } => {
-                    let message = self.timed_out(missing);
-                    self.act(true, "StartGateTimedOut", &message);
-                }
-            },
-            Gate::NotUsed | Gate::Open { .. } => {}
-        }
-    }
-
-    /// The step that opens the gate was carried out: neither it nor an earlier wave failed.
-    fn is_opened(&self, pod: &str) -> bool {
-        let failures = &self.outcome.done.failures;
-        failures.iter().all(|failure| failure.object.kind == Kind::Pod && failure.object.name != pod)
-    }
-
-    fn timed_out(&self, missing: &Missing) -> String {
-        let names = &self.job.names;
-        let hosts: Vec<String> = missing.sample.iter().map(|index| names.worker(*index)).collect();
-        let rest = usize::try_from(missing.count).unwrap_or(usize::MAX).saturating_sub(hosts.len());
-        let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-        format!(
-            "the launcher starts after {} s although {} of {} workers are not ready or not in DNS: {}{more}",
-            self.job.wishes.start_gate_timeout.as_secs(),
-            missing.count,
-            self.job.workers(),
-            hosts.join(", ")
-        )
-    }
-
     /// Running once the launcher and every worker do; False again only by suspension or the end.
     fn run(&mut self) {
         let key = self.job.key();
         if phase::is_finished(&self.status) {
             self.never_ran();
-        } else if self.job.suspended {
+        } else if self.job.is_suspended() {
             let message = format!("MPIJob {key} is suspended.");
             self.set(condition::RUNNING, false, "MPIJobSuspended", &message);
         } else if self.is_running() {
@@ -288,40 +188,10 @@ impl Draft<'_> {
 
     fn clean_up(&mut self) {
         counters::launcher(self.job, self.seen, &mut self.status);
-        if self.job.clean_pod_policy != CleanPodPolicy::None {
-            self.status.replica_statuses.insert(counters::WORKER.to_owned(), ReplicaStatus::default());
+        if self.job.clean_pod_policy() != CleanPodPolicy::None {
+            self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), ReplicaStatus::default());
         }
     }
-
-    fn set(&mut self, kind: &'static str, holds: bool, reason: &str, message: &str) -> bool {
-        let claim = condition::Claim { kind, holds, reason, message };
-        condition::set(&mut self.status, claim, self.now)
-    }
-
-    fn event(&mut self, warning: bool, reason: &str, message: &str) {
-        let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
-        self.tale.events.push(event);
-    }
-
-    /// An event about what was done, as against what the status says from now on.
-    fn act(&mut self, warning: bool, reason: &str, message: &str) {
-        let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
-        self.tale.acts.push(event);
-    }
-
-    fn wake(&mut self, after: Duration) {
-        self.tale.wake = Some(self.tale.wake.map_or(after, |earlier| earlier.min(after)));
-    }
-}
-
-/// At most [`wire::MAX_MESSAGE`] bytes; a longer text ends in `...`.
-pub fn shorten(text: &str) -> String {
-    const MARK: &str = "...";
-    if text.len() <= wire::MAX_MESSAGE {
-        return text.to_owned();
-    }
-    let kept = text.floor_char_boundary(wire::MAX_MESSAGE - MARK.len());
-    format!("{}{MARK}", text.get(..kept).unwrap_or_default())
 }
 
 /// Times stand in whole seconds in the API; finer ones would differ from their stored selves at each pass.

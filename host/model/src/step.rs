@@ -1,38 +1,14 @@
 //! What to do, as data. [`crate::diff`] decides the steps, one interpreter in the operator carries them out.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use crate::object::{Kind, ObjectName};
 use crate::{
-    desired::worker::WorkerStamp,
-    seen::{Uid, Version},
+    desired::WorkerStamp,
+    object::{Uid, Version},
 };
-
-/// Kinds that we write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "Kubernetes' own names")]
-pub enum Kind {
-    Service,
-    ConfigMap,
-    Secret,
-    Pod,
-    /// `batch/v1`.
-    Job,
-    /// `scheduling.volcano.sh/v1beta1`.
-    VolcanoPodGroup,
-    /// `scheduling.x-k8s.io/v1alpha1`.
-    SchedulerPluginsPodGroup,
-}
-
-/// An object in the job's namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectName {
-    /// What it is.
-    pub kind: Kind,
-    /// `metadata.name`.
-    pub name: String,
-}
 
 /// One write. Steps of a lower [`Wave`] are done before those of a higher one begin; within a wave all run in
 /// parallel. After a failure only those of later waves go on that need nothing of it ([`Step::needs_earlier_waves`]).
@@ -142,27 +118,6 @@ impl Step {
             Self::Patch { wave, .. } => *wave == Wave::Foundations,
             Self::Delete { .. } => false,
         }
-    }
-}
-
-impl Kind {
-    /// `kind` of its manifests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Service => "Service",
-            Self::ConfigMap => "ConfigMap",
-            Self::Secret => "Secret",
-            Self::Pod => "Pod",
-            Self::Job => "Job",
-            Self::VolcanoPodGroup | Self::SchedulerPluginsPodGroup => "PodGroup",
-        }
-    }
-}
-
-impl fmt::Display for ObjectName {
-    /// `Pod pi-worker-0`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind.as_str(), self.name)
     }
 }
 

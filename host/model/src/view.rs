@@ -3,6 +3,8 @@
 //! [`crate::job::ValidJob`] builds it; the sandbox converts it to the contract's version that a plugin speaks.
 //! It is a function of the spec alone, so that a plan can be made before any pod exists.
 
+mod of_job;
+
 /// A gang of pods that start together and find each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobView {

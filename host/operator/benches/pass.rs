@@ -79,7 +79,7 @@ fn seen(job: &ValidJob) -> Seen {
         name: "".into(),
         uid: Uid::from(&*format!("{index:08x}-0000-4000-8000-000000000000")),
         version: Version(u64::from(index)),
-        controller: Some(job.uid.clone()),
+        controller: Some(job.uid().clone()),
         created: Timestamp::UNIX_EPOCH,
         phase: PodPhase::Running,
         ready: true,
@@ -160,11 +160,11 @@ fn worker_manifest_made(bencher: Bencher<'_, '_>) {
 fn differences_found(bencher: Bencher<'_, '_>, workers: u32) {
     let job = valid(workers);
     let seen = seen(&job);
-    let desired = desired(&job, &seen);
+    let wanted = desired(&job, &seen).into();
     bencher.bench(|| {
         let phase = phase::of(&job, &seen);
         let gate = gate::decide(&job, &seen, Timestamp::UNIX_EPOCH);
-        diff::steps(&job, black_box(&seen), phase, &gate, Some(&desired))
+        diff::steps(&job, black_box(&seen), phase, &gate, &wanted)
     });
 }
 

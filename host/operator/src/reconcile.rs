@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use coxswain_model::{
     api::MpiJob,
-    desired::{self, Desired, Gang, Upkeep, secret},
+    desired::{self, Gang, secret},
     diff::{self, Wanted},
     gate,
     job::{LostWorker, ValidJob, Verdict},
@@ -47,19 +47,10 @@ pub struct Context {
     pub lost_worker: LostWorker,
 }
 
-/// What should exist, as far as that can be said.
-#[derive(Default)]
-enum Objects {
-    #[default]
-    Unknown,
-    Upkeep(Upkeep),
-    All(Box<Desired>),
-}
-
 /// What came of rendering.
 #[derive(Default)]
 struct Rendered {
-    objects: Objects,
+    objects: Wanted,
     trouble: Option<Trouble>,
     /// Text for the event that names the pin, if this pass makes it.
     pinned: Option<String>,
@@ -118,7 +109,7 @@ impl From<Failed> for Unfinished {
 
 /// One pass over the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
 pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unfinished> {
-    let mut job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
+    let job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
             let tale = status::rejected(raw, &errors, Timestamp::now());
@@ -127,12 +118,12 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
         }
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
     };
-    job.wishes.lost_worker.get_or_insert(ctx.lost_worker);
+    let job = job.with_lost_worker_default(ctx.lost_worker);
     ctx.cluster.adopt(&job).await?;
     let claims = claims(ctx, &job).await?;
     let (permit, Look { job, seen, phase, rendered }) = look(ctx, job, &claims).await;
     let gate = gate::decide(&job, &seen, Timestamp::now());
-    let mut steps = diff::steps(&job, &seen, phase, &gate, rendered.objects.wanted());
+    let mut steps = diff::steps(&job, &seen, phase, &gate, &rendered.objects);
     let mut waits = None;
     if let Some(wait) = progress::hosts_wait(&job, &seen, phase, &gate, &steps) {
         waits = ctx.progress.left(key, wait);
@@ -227,7 +218,7 @@ async fn render(
         return (job, Rendered::default());
     }
     if secret::lacks_known_hosts(&job, seen) {
-        let secret = job.names.secret();
+        let secret = job.names().secret();
         return (job, Trouble::KnownHostsMissing { secret }.into());
     }
     let (pin, fresh) = match Standing::of(&job, seen) {
@@ -258,7 +249,7 @@ async fn render(
         (None, Vec::new())
     };
     let ignored = Some(ctx.plugins.ignored(&job, &pin));
-    let objects = Objects::All(Box::new(desired));
+    let objects = Wanted::from(desired);
     (job, Rendered { objects, pinned, notes, ignored, ..Rendered::default() })
 }
 
@@ -272,16 +263,6 @@ async fn keep_up(ctx: &Context, job: &ValidJob, seen: &Seen) -> Rendered {
         },
         Err(_) => None,
     };
-    let objects = Objects::Upkeep(desired::upkeep(job, granted.as_ref(), &ctx.gang));
+    let objects = Wanted::Upkeep(desired::upkeep(job, granted.as_ref(), &ctx.gang));
     Rendered { objects, ..Rendered::default() }
-}
-
-impl Objects {
-    fn wanted(&self) -> Wanted<'_> {
-        match self {
-            Self::Unknown => Wanted::Nothing,
-            Self::Upkeep(upkeep) => Wanted::Upkeep(upkeep),
-            Self::All(desired) => Wanted::Everything(desired),
-        }
-    }
 }

@@ -322,7 +322,7 @@ impl Plugins {
             Some(plugin) => plugin,
             None => self.copied(pinned).await?,
         };
-        if !self.read(|registry| registry.allows(plugin.name(), job.names.namespace())) {
+        if !self.read(|registry| registry.allows(plugin.name(), job.names().namespace())) {
             return Err(not_allowed(plugin.name(), job).into());
         }
         Ok(Link { plugin, settings })
@@ -367,7 +367,7 @@ impl Plugins {
         let chain: Vec<_> =
             pin.plugins().filter_map(|pinned| Some((pinned.name.as_str(), plugin(pinned)?))).collect();
         let described: Vec<_> = chain.iter().map(|(name, plugin)| (*name, plugin.descriptor())).collect();
-        job.wishes.ignored(&described)
+        job.wishes().ignored(&described)
     }
 
     fn read<T>(&self, look: impl FnOnce(&Registry) -> T) -> T {

@@ -125,15 +125,15 @@ impl Registry {
     ) -> Result<Pin, Trouble> {
         let launcher = self.launcher(job)?;
         let mut tuners = Vec::new();
-        for name in &job.wishes.tuners {
+        for name in &job.wishes().tuners {
             self.named(name, job, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
         }
         let mut named: BTreeSet<&str> = BTreeSet::new();
         // One that the cluster and the job name runs once, in its place in the cluster's order.
-        for name in cluster_tuners.iter().chain(&job.wishes.tuners).filter(|name| named.insert(name)) {
+        for name in cluster_tuners.iter().chain(&job.wishes().tuners).filter(|name| named.insert(name)) {
             // The cluster's tuners pass over jobs that they are not for.
             let may = |active: &&Active| {
-                active.plugin.is_tuner() && tunes(active, job) && self.allows(name, job.names.namespace())
+                active.plugin.is_tuner() && tunes(active, job) && self.allows(name, job.names().namespace())
             };
             let active = self.active.get(name).filter(may);
             tuners.extend(active.map(|active| pinned(name, active, job)));
@@ -142,13 +142,14 @@ impl Registry {
     }
 
     fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, Trouble> {
-        if let Some(name) = &job.wishes.plugin {
+        if let Some(name) = &job.wishes().plugin {
             let active = self.named(name, job, Plugin::is_launcher, wire::ANNOTATION_PLUGIN)?;
             return Ok(pinned(name, active, job));
         }
-        let namespace = job.names.namespace();
+        let namespace = job.names().namespace();
         let serves = |active: &Active| {
-            active.plugin.is_launcher() && active.plugin.descriptor().serves.contains(&job.implementation)
+            active.plugin.is_launcher()
+                && active.plugin.descriptor().serves.iter().any(|served| served == job.implementation())
         };
         // Where several serve it, those that the image knows go first: a plugin that is added later must not take
         // over jobs that do not name it.
@@ -158,7 +159,7 @@ impl Registry {
             (Some((name, active)), _) => Ok(pinned(name, active, job)),
             (None, Some((name, _))) => Err(not_allowed(name, job)),
             (None, None) => Err(Trouble::UnsupportedImplementation {
-                wanted: job.implementation.clone(),
+                wanted: job.implementation().to_owned(),
                 served: self.served().map(str::to_owned).collect(),
             }),
         }
@@ -178,7 +179,7 @@ impl Registry {
             wanted: name.to_owned(),
             known: self.active.iter().filter(|(_, a)| is(&a.plugin)).map(|(name, _)| name.clone()).collect(),
         })?;
-        if self.allows(name, job.names.namespace()) { Ok(active) } else { Err(not_allowed(name, job)) }
+        if self.allows(name, job.names().namespace()) { Ok(active) } else { Err(not_allowed(name, job)) }
     }
 
     /// Every implementation that some active launcher serves.
@@ -190,17 +191,17 @@ impl Registry {
 
 /// A plugin that the administrator keeps to other namespaces.
 pub fn not_allowed(plugin: &str, job: &ValidJob) -> Trouble {
-    Trouble::PluginNotAllowed { plugin: plugin.to_owned(), namespace: job.names.namespace().to_owned() }
+    Trouble::PluginNotAllowed { plugin: plugin.to_owned(), namespace: job.names().namespace().to_owned() }
 }
 
 /// A tuner that names implementations tunes those alone.
 fn tunes(active: &Active, job: &ValidJob) -> bool {
     let serves = &active.plugin.descriptor().serves;
-    serves.is_empty() || serves.contains(&job.implementation)
+    serves.is_empty() || serves.iter().any(|served| served == job.implementation())
 }
 
 fn pinned(name: &str, active: &Active, job: &ValidJob) -> PinnedPlugin {
-    let jobs = job.wishes.settings.get(name);
+    let jobs = job.wishes().settings.get(name);
     let settings = merged(active.plugin.descriptor(), &active.candidate.settings, jobs);
     PinnedPlugin { name: name.to_owned(), digest: active.plugin.digest().clone(), settings }
 }

@@ -116,7 +116,9 @@ impl Trial<'_> {
         // Nobody renders a command here, so the job is judged as one that does not ask for it.
         let mut job = self.job.clone();
         let asked = so_far.edits.iter().any(|edit| matches!(edit.change, Change::LaunchCommand(_)));
-        job.wishes.renders_command &= asked;
+        if !asked {
+            job = job.without_rendered_command();
+        }
         let author = author(&so_far);
         let mut plan = so_far;
         plan.edits.extend(own.edits);
@@ -134,7 +136,7 @@ impl Trial<'_> {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        let jobs = self.job.wishes.settings.get(self.plugin.name());
+        let jobs = self.job.wishes().settings.get(self.plugin.name());
         registry::merged(self.plugin.descriptor(), self.given, jobs)
     }
 }

@@ -7,7 +7,7 @@ use coxswain_model::{
     view::{JobView, Member, Setting},
 };
 
-use crate::{convert::Input, fault::Fault, load::Plugin};
+use crate::{convert::Input, fault::Fault, plugin::Plugin};
 
 /// A plugin with the settings that the host merged for it.
 #[derive(Clone, Debug)]

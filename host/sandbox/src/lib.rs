@@ -22,9 +22,11 @@ mod engine;
 mod fault;
 mod inspect;
 mod load;
+mod plugin;
 
 pub use call::{Call, Function, Observer};
 pub use chain::{Chain, ChainFault, Link};
 pub use compiler::{Child, Compiler, compile};
 pub use fault::{Break, Fault, Refused};
-pub use load::{Plugin, Sandbox};
+pub use load::Sandbox;
+pub use plugin::Plugin;

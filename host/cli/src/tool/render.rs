@@ -76,7 +76,7 @@ async fn rendering(arguments: &Arguments) -> Result<Rendering> {
     let plugins = arguments.around.plugins().await?;
     if let Some(file) = &arguments.plugin {
         let plugin = rendering::load(&plugins, file, None, BTreeMap::new()).await?;
-        job.wishes.plugin = Some(plugin.name().to_owned());
+        job = job.with_plugin(Some(plugin.name()));
     } else {
         arguments.around.load_floor(&plugins).await?;
     }

@@ -36,7 +36,7 @@ impl Applier<'_> {
         let call = Call::new(object.kind.as_str(), Method::GET, self.path(&object));
         let body = self.write(&object, call).await?;
         let meta = AnyObject::read(&body).metadata;
-        if !is_owned_by(&meta, &self.job.uid) {
+        if !is_owned_by(&meta, self.job.uid()) {
             return Err(self.foreign(object, &meta).into());
         }
         let labelled = self.label(&object, &meta, body).await?;
@@ -53,7 +53,7 @@ impl Applier<'_> {
     /// Finds what another operator made of this job: the objects get the label that our watches select. The
     /// launcher Job comes last, so that what is missing tells that this has not come through. Says whether there is one.
     pub async fn claim(&self) -> Result<bool, Stop<StepFailure>> {
-        let names = &self.job.names;
+        let names = self.job.names();
         let objects = [
             (Kind::Service, names.job().to_owned()),
             (Kind::ConfigMap, names.config()),
@@ -70,7 +70,7 @@ impl Applier<'_> {
                 Err(stop) => return Err(stop.map(|refused| failure(object, &refused))),
             };
             let meta = AnyObject::read(&body).metadata;
-            if is_owned_by(&meta, &self.job.uid) {
+            if is_owned_by(&meta, self.job.uid()) {
                 self.label(&object, &meta, body).await?;
                 has_launcher |= kind == Kind::Job;
             }
@@ -92,7 +92,7 @@ impl Applier<'_> {
 
     /// What is on its way out, or was left by a job of the same name, will be gone in a moment.
     fn foreign(&self, object: ObjectName, meta: &ObjectMeta) -> StepFailure {
-        let by_this_name = |kind: &str, name: &str| kind == wire::KIND && name == self.job.names.job();
+        let by_this_name = |kind: &str, name: &str| kind == wire::KIND && name == self.job.names().job();
         let leftover =
             meta.owner_references.iter().flatten().any(|owner| by_this_name(&owner.kind, &owner.name));
         let message = format!(
@@ -107,7 +107,7 @@ impl Applier<'_> {
 
     /// The labels by which the watch of this kind finds the object, if any of them is missing.
     fn missing_labels(&self, object: &ObjectName, meta: &ObjectMeta) -> Option<Value> {
-        let job = self.job.names.job();
+        let job = self.job.names().job();
         let wanted = (written(object.kind).labels)(job);
         let has = |key: &str, value: &str| {
             meta.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|label| label == value)

@@ -50,7 +50,7 @@ impl Applier<'_> {
         let kind = written(object.kind);
         let call = || {
             let strict = if kind.holds_users_template { "?fieldValidation=Strict" } else { "" };
-            let path = format!("{}{strict}", kind.facts.collection(Some(self.job.names.namespace())));
+            let path = format!("{}{strict}", kind.facts.collection(Some(self.job.names().namespace())));
             answered(
                 Call::new(kind.facts.kind, Method::POST, path).body("application/json", manifest()),
                 kind,
@@ -218,7 +218,7 @@ impl Applier<'_> {
     }
 
     pub(super) fn path(&self, object: &ObjectName) -> String {
-        let collection = written(object.kind).facts.collection(Some(self.job.names.namespace()));
+        let collection = written(object.kind).facts.collection(Some(self.job.names().namespace()));
         format!("{collection}/{}", object.name)
     }
 }

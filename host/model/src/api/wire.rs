@@ -26,6 +26,11 @@ pub const LABEL_APP: &str = "app";
 /// objects only [`LABEL_APP`], whose value differs by job and cannot be selected on.
 pub const LABEL_JOB: &str = "coxswain.dev/job";
 
+/// Key of the launcher in `mpiReplicaSpecs` and `replicaStatuses`.
+pub const REPLICA_LAUNCHER: &str = "Launcher";
+/// Key of the workers in both.
+pub const REPLICA_WORKER: &str = "Worker";
+
 /// Role of the pod that runs `mpirun`.
 pub const ROLE_LAUNCHER: &str = "launcher";
 /// Role of the pods that it reaches by ssh.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::owned;
+use super::{overlay, owned};
 use crate::{
     api::wire,
+    digest::Digest,
     job::ValidJob,
-    pin::{ADOPTED, Digest, Pin},
+    pin::{ADOPTED, Pin},
     plan::{File, Place},
     policy::Granted,
 };
@@ -29,7 +30,7 @@ pub fn unpinned(job: &ValidJob, granted: &Granted) -> Value {
 
 fn beside_the_hosts(job: &ValidJob, granted: &Granted, pin: &str) -> Value {
     let data = granted.job_files.iter().map(|file| (file.name.as_str(), file.content.as_str())).collect();
-    let mut metadata = owned::metadata(job, &job.names.config());
+    let mut metadata = owned::metadata(job, &job.names().config());
     owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &content(&data));
     owned::annotate(&mut metadata, wire::ANNOTATION_PIN, pin);
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
@@ -42,8 +43,8 @@ pub fn files(job: &ValidJob, granted: &Granted) -> Option<Value> {
         return None;
     }
     let data = granted.everywhere.iter().map(|file| (key(file), file.content.as_str())).collect();
-    let mut metadata = owned::metadata(job, &job.names.files());
-    super::overlay::set(&mut metadata, "ownerReferences", json!([owned::owner(job)]));
+    let mut metadata = owned::metadata(job, &job.names().files());
+    overlay::set(&mut metadata, "ownerReferences", json!([owned::owner(job)]));
     owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &content(&data));
     Some(json!({
         "apiVersion": "v1",
@@ -63,12 +64,12 @@ pub(super) fn config_volume(job: &ValidJob, granted: &Granted) -> Value {
     };
     let mut files: Vec<&File> = granted.job_files.iter().collect();
     files.sort_by_key(|file| (rank(file), &file.name));
-    volume(wire::CONFIG_VOLUME, &job.names.config(), files.into_iter())
+    volume(wire::CONFIG_VOLUME, &job.names().config(), files.into_iter())
 }
 
 /// Every pod's volume over [`files`].
 pub(super) fn files_volume(job: &ValidJob, granted: &Granted) -> Value {
-    volume(wire::FILES_VOLUME, &job.names.files(), granted.everywhere.iter())
+    volume(wire::FILES_VOLUME, &job.names().files(), granted.everywhere.iter())
 }
 
 fn volume<'a>(name: &str, config_map: &str, files: impl Iterator<Item = &'a File>) -> Value {

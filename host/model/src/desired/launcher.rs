@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Gang, config_map,
+    config_map,
+    gang::Gang,
     overlay::{self, Fields},
     owned,
     pod::Pod,
@@ -20,21 +21,21 @@ const NVIDIA: [&str; 2] = ["NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES
 /// wait for each other.
 pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
     let placed = *gang == Gang::Off || pod_group::min_member(job) <= job.workers();
-    job.wishes.start_gate && job.workers() > 0 && placed
+    job.wishes().start_gate && job.workers() > 0 && placed
 }
 
 /// The Job as created while the `MPIJob` is not suspended.
 pub fn manifest(job: &ValidJob, granted: &Granted, pin: &Pin, gang: &Gang) -> Value {
-    let mut metadata = owned::metadata(job, &job.names.launcher());
+    let mut metadata = owned::metadata(job, &job.names().launcher());
     owned::annotate(&mut metadata, wire::ANNOTATION_PIN, &pin.to_annotation());
     let mut spec = overlay::fields(json!({
         "podReplacementPolicy": "Failed",
         "template": template(job, granted, gang),
     }));
     let limits = [
-        ("ttlSecondsAfterFinished", job.ttl_seconds_after_finished.map(u64::from)),
-        ("activeDeadlineSeconds", job.active_deadline_seconds),
-        ("backoffLimit", job.backoff_limit.map(u64::from)),
+        ("ttlSecondsAfterFinished", job.ttl_seconds_after_finished().map(u64::from)),
+        ("activeDeadlineSeconds", job.active_deadline_seconds()),
+        ("backoffLimit", job.backoff_limit().map(u64::from)),
     ];
     for (key, value) in limits {
         if let Some(value) = value {
@@ -93,20 +94,20 @@ fn replace(parent: &mut Fields, key: &str, value: Value) {
 }
 
 fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
-    let mut pod = Pod::of(job, &job.launcher, wire::ROLE_LAUNCHER);
+    let mut pod = Pod::of(job, job.launcher(), wire::ROLE_LAUNCHER);
     // Without effect, as the Job controller makes itself the owner of the pods, but the MPI Operator stores it.
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     pod_group::join(&mut pod, job, gang);
-    if job.launcher_runs_ranks {
+    if job.launcher_runs_ranks() {
         owned::label(&mut pod.metadata, wire::LABEL_REPLICA_INDEX, "0");
     }
-    overlay::set(&mut pod.spec, "hostname", job.names.launcher());
-    if job.launcher_runs_ranks {
+    overlay::set(&mut pod.spec, "hostname", job.names().launcher());
+    if job.launcher_runs_ranks() {
         overlay::append(&mut pod.spec, "hostAliases", [own_name(job)]);
     }
     pod.container(|container| command(container, granted));
     pod.environment(wire::ROLE_LAUNCHER, &granted.launcher, &granted.everywhere);
-    if !job.launcher_runs_ranks {
+    if !job.launcher_runs_ranks() {
         let blank = NVIDIA.map(|name| json!({"name": name}));
         pod.container(|container| overlay::append(container, "env", blank));
     }
@@ -115,7 +116,7 @@ fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
     let mount = json!({"name": wire::CONFIG_VOLUME, "mountPath": wire::CONFIG_MOUNT_PATH});
     pod.volume(config_map::config_volume(job, granted), [mount]);
     pod.files(job, granted);
-    if job.launcher_runs_ranks {
+    if job.launcher_runs_ranks() {
         pod.capabilities(granted);
     }
     // A gate that the user wrote himself is not written twice: names of gates are unique.
@@ -129,7 +130,7 @@ fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
 /// for 30 s. Measured: Open MPI 4 and MPICH lost three starts and 45 s to that. The kubelet's own line in the pod's
 /// hosts file has the name with the cluster's domain alone.
 fn own_name(job: &ValidJob) -> Value {
-    json!({"ip": "127.0.0.1", "hostnames": [job.names.fqdn(&job.names.launcher())]})
+    json!({"ip": "127.0.0.1", "hostnames": [job.names().fqdn(&job.names().launcher())]})
 }
 
 /// The whole command where a plugin renders it, otherwise the user's; the prefix before either.

@@ -11,7 +11,7 @@ pub(super) fn metadata(job: &ValidJob, name: &str) -> Fields {
     overlay::set(
         &mut metadata,
         "labels",
-        json!({wire::LABEL_APP: job.names.job(), wire::LABEL_JOB: job.names.job()}),
+        json!({wire::LABEL_APP: job.names().job(), wire::LABEL_JOB: job.names().job()}),
     );
     metadata
 }
@@ -20,7 +20,7 @@ pub(super) fn metadata(job: &ValidJob, name: &str) -> Fields {
 pub(super) fn bare(job: &ValidJob, name: &str) -> Fields {
     let mut metadata = Fields::new();
     overlay::set(&mut metadata, "name", name);
-    overlay::set(&mut metadata, "namespace", job.names.namespace());
+    overlay::set(&mut metadata, "namespace", job.names().namespace());
     overlay::set(&mut metadata, "ownerReferences", json!([controller(job)]));
     metadata
 }
@@ -38,8 +38,8 @@ pub(super) fn owner(job: &ValidJob) -> Value {
     json!({
         "apiVersion": wire::API_VERSION,
         "kind": wire::KIND,
-        "name": job.names.job(),
-        "uid": job.uid.to_string(),
+        "name": job.names().job(),
+        "uid": job.uid().to_string(),
     })
 }
 

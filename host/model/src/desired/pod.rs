@@ -6,11 +6,11 @@ use super::{
     config_map,
     overlay::{self, Fields},
     owned,
-    places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
 };
 use crate::{
     api::wire,
     job::{Replica, ValidJob},
+    places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{EnvValue, File, Port},
     policy::{Grant, Granted, GrantedEnv},
 };
@@ -28,7 +28,7 @@ pub(super) struct Pod {
 impl Pod {
     /// Of the template's metadata only labels and annotations count, as in the MPI Operator.
     pub fn of(job: &ValidJob, replica: &Replica, role: &str) -> Self {
-        let mut template = overlay::fields(replica.template.clone());
+        let mut template = overlay::fields(replica.template().clone());
         let mut given = overlay::fields(template.remove("metadata").unwrap_or_default());
         let mut metadata = Fields::new();
         for key in ["labels", "annotations"] {
@@ -38,12 +38,12 @@ impl Pod {
             }
         }
         owned::label(&mut metadata, wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME);
-        owned::label(&mut metadata, wire::LABEL_JOB_NAME, job.names.job());
+        owned::label(&mut metadata, wire::LABEL_JOB_NAME, job.names().job());
         owned::label(&mut metadata, wire::LABEL_JOB_ROLE, role);
 
         let mut spec = overlay::fields(template.remove("spec").unwrap_or_default());
-        overlay::set(&mut spec, "subdomain", job.names.job());
-        overlay::set(&mut spec, "restartPolicy", replica.restart_policy.as_str());
+        overlay::set(&mut spec, "subdomain", job.names().job());
+        overlay::set(&mut spec, "restartPolicy", replica.restart_policy().as_str());
         if replica.host_network() {
             overlay::set(&mut spec, "dnsPolicy", "ClusterFirstWithHostNet");
         }
@@ -100,14 +100,14 @@ impl Pod {
             item(wire::SSH_PUBLIC_KEY, "id_rsa.pub"),
             item(wire::SSH_PUBLIC_KEY, "authorized_keys"),
         ];
-        if job.wishes.checks_host_keys {
+        if job.wishes().checks_host_keys {
             items.push(item(wire::SSH_KNOWN_HOSTS, wire::SSH_KNOWN_HOSTS_FILE));
         }
-        let mut secret = overlay::fields(json!({"secretName": job.names.secret(), "items": items}));
-        if job.ssh_mount_path == wire::ROOT_SSH_PATH {
+        let mut secret = overlay::fields(json!({"secretName": job.names().secret(), "items": items}));
+        if job.ssh_mount_path() == wire::ROOT_SSH_PATH {
             overlay::set(&mut secret, "defaultMode", PRIVATE_MODE);
         }
-        let mount = json!({"name": wire::SSH_VOLUME, "mountPath": job.ssh_mount_path});
+        let mount = json!({"name": wire::SSH_VOLUME, "mountPath": job.ssh_mount_path()});
         self.volume(json!({"name": wire::SSH_VOLUME, "secret": secret}), [mount]);
     }
 

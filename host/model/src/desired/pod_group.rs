@@ -7,12 +7,13 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use serde_json::{Value, json};
 
 use self::needs::Resources;
-use super::{Gang, overlay, owned, pod::Pod};
+use super::{gang::Gang, overlay, owned, pod::Pod};
 use crate::{
     api::wire,
-    job::{LauncherCreation, Replica, ValidJob, at},
-    pin::Digest,
-    step::Kind,
+    digest::Digest,
+    job::{LauncherCreation, Replica, ValidJob},
+    json::at,
+    object::Kind,
 };
 
 /// Values of the cluster's priority classes by name; a class that is not in it counts 0.
@@ -22,14 +23,14 @@ pub type Priorities = BTreeMap<String, i32>;
 /// its workers cannot be waited for, so it does not count there (the MPI Operator 0.8.2 counts it and such a job
 /// never starts). A negative number counts as 0.
 pub fn min_member(job: &ValidJob) -> u32 {
-    let late = job.launcher_creation == LauncherCreation::WaitForWorkersReady && job.workers() > 0;
+    let late = job.launcher_creation() == LauncherCreation::WaitForWorkersReady && job.workers() > 0;
     let all = job.workers().saturating_add(u32::from(!late));
-    job.scheduling_policy.min_available.map_or(all, |n| u32::try_from(n).unwrap_or(0))
+    job.scheduling_policy().min_available.map_or(all, |n| u32::try_from(n).unwrap_or(0))
 }
 
 /// Makes a pod a member of the job's group.
 pub(super) fn join(pod: &mut Pod, job: &ValidJob, gang: &Gang) {
-    let group = job.names.job();
+    let group = job.names().job();
     let scheduler = match gang {
         Gang::Off => return,
         Gang::Volcano => {
@@ -61,29 +62,29 @@ pub fn manifest(job: &ValidJob, gang: &Gang, priorities: &Priorities) -> Option<
             (Kind::VolcanoPodGroup, "scheduling.volcano.sh/v1beta1")
         }
         Gang::SchedulerPlugins(_) => {
-            let timeout = job.scheduling_policy.schedule_timeout_seconds.unwrap_or(0);
+            let timeout = job.scheduling_policy().schedule_timeout_seconds.unwrap_or(0);
             overlay::set(&mut spec, "scheduleTimeoutSeconds", timeout);
             (Kind::SchedulerPluginsPodGroup, "scheduling.x-k8s.io/v1alpha1")
         }
     };
     let spec = Value::from(spec);
-    let mut metadata = owned::bare(job, job.names.job());
-    owned::label(&mut metadata, wire::LABEL_JOB, job.names.job());
+    let mut metadata = owned::bare(job, job.names().job());
+    owned::label(&mut metadata, wire::LABEL_JOB, job.names().job());
     let digest = Digest::of(spec.to_string().as_bytes()).to_string();
     owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &digest);
     Some((kind, json!({"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": spec})))
 }
 
 fn queue(job: &ValidJob) -> &str {
-    let policy = job.scheduling_policy.queue.as_str();
-    let annotation = job.annotations.get(wire::VOLCANO_QUEUE_ANNOTATION).map_or("", String::as_str);
+    let policy = job.scheduling_policy().queue.as_str();
+    let annotation = job.annotations().get(wire::VOLCANO_QUEUE_ANNOTATION).map_or("", String::as_str);
     if policy.is_empty() { annotation } else { policy }
 }
 
 /// The policy's, else the launcher's, else the workers'.
 fn priority_class(job: &ValidJob) -> &str {
-    let policy = job.scheduling_policy.priority_class.as_str();
-    let templates = [Some(&job.launcher), job.worker.as_ref()].into_iter().flatten().map(class_of);
+    let policy = job.scheduling_policy().priority_class.as_str();
+    let templates = [Some(job.launcher()), job.worker()].into_iter().flatten().map(class_of);
     std::iter::once(policy).chain(templates).find(|class| !class.is_empty()).unwrap_or_default()
 }
 
@@ -95,18 +96,18 @@ fn class_of(replica: &Replica) -> &str {
 /// are placed first, those of the higher priority and among equals the launcher. (The MPI Operator 0.8.2 counts
 /// too much where workers rank higher.)
 fn min_resources(job: &ValidJob, priorities: &Priorities) -> Option<Value> {
-    if let Some(resources) = &job.scheduling_policy.min_resources {
+    if let Some(resources) = &job.scheduling_policy().min_resources {
         return Some(json!(resources));
     }
     let mut left = min_member(job);
     if left == 0 {
         return None;
     }
-    let mut roles: Vec<&Replica> = [Some(&job.launcher), job.worker.as_ref()].into_iter().flatten().collect();
+    let mut roles: Vec<&Replica> = [Some(job.launcher()), job.worker()].into_iter().flatten().collect();
     roles.sort_by_key(|role| Reverse(priorities.get(class_of(role)).copied().unwrap_or(0)));
     let mut total = Resources::new();
     for role in roles {
-        let count = role.replicas.min(left);
+        let count = role.replicas().min(left);
         left -= count;
         let needs = needs::of(role.pod_spec());
         needs::add(&mut total, &needs.into_iter().map(|(name, need)| (name, need.times(count))).collect());

@@ -12,13 +12,13 @@ pub fn manifest(job: &ValidJob) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": owned::metadata(job, job.names.job()),
+        "metadata": owned::metadata(job, job.names().job()),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": true,
             "selector": {
                 wire::LABEL_OPERATOR_NAME: wire::OPERATOR_NAME,
-                wire::LABEL_JOB_NAME: job.names.job(),
+                wire::LABEL_JOB_NAME: job.names().job(),
             },
         },
     })

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Gang,
+    gang::Gang,
     overlay::{self, Fields},
     owned,
     pod::Pod,
@@ -72,8 +72,8 @@ fn tail(fields: &Fields) -> String {
 
 /// Makes the workers of this job, if it has any.
 pub fn stamp(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerStamp> {
-    let worker = job.worker.as_ref()?;
-    let prefix = job.names.worker(0);
+    let worker = job.worker()?;
+    let prefix = job.names().worker(0);
     let prefix = prefix.strip_suffix('0').unwrap_or(&prefix);
     Some(WorkerStamp::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
 }
@@ -81,16 +81,16 @@ pub fn stamp(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerSta
 /// A worker without what differs between workers.
 fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) -> Value {
     let mut pod = Pod::of(job, worker, wire::ROLE_WORKER);
-    overlay::set(&mut pod.metadata, "namespace", job.names.namespace());
+    overlay::set(&mut pod.metadata, "namespace", job.names().namespace());
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     overlay::edit(&mut pod.spec, "dnsConfig", |dns| {
-        overlay::append(dns, "searches", [Value::from(job.names.search_domain())]);
+        overlay::append(dns, "searches", [Value::from(job.names().search_domain())]);
     });
     pod.container(|container| {
         if overlay::is_empty(container, "command") && overlay::is_empty(container, "args") {
             overlay::set(container, "command", daemon(job));
         }
-        if let Some(port) = job.wishes.ssh_probe {
+        if let Some(port) = job.wishes().ssh_probe {
             probe(container, port);
         }
     });
@@ -105,7 +105,7 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
 
 /// sshd in the foreground, with the image's configuration; where host keys are checked, the job's key is one of its own.
 fn daemon(job: &ValidJob) -> Value {
-    let host_key = job.wishes.checks_host_keys.then(|| job.ssh_file(wire::SSH_PRIVATE_KEY_FILE));
+    let host_key = job.wishes().checks_host_keys.then(|| job.ssh_file(wire::SSH_PRIVATE_KEY_FILE));
     let words = ["/usr/sbin/sshd", "-De"].into_iter().map(str::to_owned);
     words.chain(host_key.into_iter().flat_map(|file| ["-h".to_owned(), file])).collect()
 }

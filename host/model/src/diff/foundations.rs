@@ -6,9 +6,11 @@ use super::ownership::{Held, held};
 use crate::{
     api::wire,
     desired::{Desired, content},
-    job::{ValidJob, at},
+    job::ValidJob,
+    json::at,
+    object::{Kind, ObjectName},
     seen::{ConfigSeen, ObjectSeen, PodGroupSeen, Seen, ServiceSeen},
-    step::{Kind, ObjectName, Step, Wave},
+    step::{Step, Wave},
 };
 
 /// Optional fields of a `PodGroup`'s spec that we own, of either kind: a patch takes away those that are not
@@ -18,7 +20,7 @@ const POD_GROUP_FIELDS: [&str; 5] =
 
 /// Brings Service, ConfigMaps and Secret into being and into shape.
 pub fn steps(job: &ValidJob, seen: &Seen, desired: &Desired) -> Vec<Step> {
-    let names = &job.names;
+    let names = job.names();
     let mut steps = Vec::new();
     steps.extend(service(job, seen, &desired.service));
     steps.extend(config(job, seen, &desired.config));
@@ -32,7 +34,7 @@ pub fn steps(job: &ValidJob, seen: &Seen, desired: &Desired) -> Vec<Step> {
 
 /// Brings the ConfigMap that follows the pods into being and into shape.
 pub fn config(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
-    let name = job.names.config();
+    let name = job.names().config();
     match held(job, seen.config.as_ref(), |config| &config.object) {
         Held::Free => Some(create(Kind::ConfigMap, name, wanted)),
         Held::Ours(config) => config_patch(name, config, wanted),
@@ -43,7 +45,7 @@ pub fn config(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
 /// Brings the `PodGroup` into being and into shape, if gangs are scheduled.
 pub fn pod_group(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
     let (kind, wanted) = desired.pod_group.as_ref()?;
-    let name = job.names.job().to_owned();
+    let name = job.names().job().to_owned();
     match held(job, seen.pod_group.as_ref(), |group| &group.object) {
         Held::Free => Some(create(*kind, name, wanted)),
         Held::Ours(group) => pod_group_patch(name, group, wanted),
@@ -64,7 +66,7 @@ pub fn are_leaving(seen: &Seen) -> bool {
 }
 
 fn service(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
-    let name = job.names.job().to_owned();
+    let name = job.names().job().to_owned();
     match held(job, seen.service.as_ref(), |service| &service.object) {
         Held::Free => Some(create(Kind::Service, name, wanted)),
         Held::Ours(service) => service_patch(name, service, wanted),
@@ -96,7 +98,7 @@ fn config_patch(name: String, seen: &ConfigSeen, wanted: &Value) -> Option<Step>
 /// The files are immutable. Where a change of the spec changes them, the object goes and comes back in the
 /// next pass; pods that run keep what they mounted.
 fn files(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
-    let name = job.names.files();
+    let name = job.names().files();
     match held(job, seen.files.as_ref(), |files| &files.object) {
         Held::Free => Some(create(Kind::ConfigMap, name, wanted)),
         Held::Ours(files) if files.content.as_deref() != content(wanted) => Some(Step::Delete {

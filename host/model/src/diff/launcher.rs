@@ -7,10 +7,12 @@ use crate::{
     api::wire,
     desired::{self, Desired},
     gate::{self, Gate},
-    job::{LauncherCreation, ValidJob, at},
+    job::{LauncherCreation, ValidJob},
+    json::at,
+    object::{Kind, ObjectName},
     phase,
     seen::{LauncherGone, LauncherSeen, Seen},
-    step::{Kind, ObjectName, Step, Wave},
+    step::{Step, Wave},
 };
 
 /// Creates the Job, if the creation policy allows it by now.
@@ -66,7 +68,7 @@ pub fn open_gate(gate: &Gate) -> Option<Step> {
 
 /// `WaitForWorkersReady` holds again after each suspension.
 fn is_due(job: &ValidJob, seen: &Seen) -> bool {
-    match job.launcher_creation {
+    match job.launcher_creation() {
         LauncherCreation::AtStartup => true,
         LauncherCreation::WaitForWorkersReady => gate::is_launcher_due(job, seen),
     }
@@ -88,11 +90,11 @@ fn ours<'a>(job: &ValidJob, seen: &'a Seen) -> Option<&'a LauncherSeen> {
 /// it is made anew then, as under the MPI Operator.
 fn is_free(job: &ValidJob, seen: &Seen) -> bool {
     let free = matches!(held(job, seen.launcher.as_ref(), |launcher| &launcher.object), Held::Free);
-    free && (!phase::had_launcher(&job.status) || seen.launcher_gone == LauncherGone::Deleted)
+    free && (!phase::had_launcher(job.status()) || seen.launcher_gone == LauncherGone::Deleted)
 }
 
 fn name(job: &ValidJob) -> ObjectName {
-    ObjectName { kind: Kind::Job, name: job.names.launcher() }
+    ObjectName { kind: Kind::Job, name: job.names().launcher() }
 }
 
 fn creation(job: &ValidJob, manifest: Value) -> Step {

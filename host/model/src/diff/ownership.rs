@@ -2,9 +2,9 @@
 
 use crate::{
     job::ValidJob,
+    object::{Kind, ObjectName, Uid},
     phase::Phase,
-    seen::{ObjectSeen, Seen, Uid},
-    step::{Kind, ObjectName},
+    seen::{ObjectSeen, Seen},
 };
 
 /// Foreign objects that are named at most; the first one stops the job already.
@@ -29,7 +29,7 @@ pub fn held<'a, T>(
 ) -> Held<'a, T> {
     let Some(found) = found else { return Held::Free };
     let object = object(found);
-    if object.is_controlled_by(&job.uid) && !object.deleting { Held::Ours(found) } else { Held::Taken }
+    if object.is_controlled_by(job.uid()) && !object.deleting { Held::Ours(found) } else { Held::Taken }
 }
 
 /// Objects under names that the job needs, which belong to somebody else and stay: the first few, sorted.
@@ -43,17 +43,17 @@ pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
     let mut found = Vec::new();
     if objects {
         found.extend(named(job, seen).into_iter().filter_map(|(kind, name, object)| {
-            is_foreign(&job.uid, object?).then_some(ObjectName { kind, name })
+            is_foreign(job.uid(), object?).then_some(ObjectName { kind, name })
         }));
     }
     if pods {
         let workers = seen.workers().filter(|pod| pod.index < job.workers() && !pod.deleting);
-        let foreign = workers.filter(|pod| pod.controller.as_ref() != Some(&job.uid));
-        let name = |index| ObjectName { kind: Kind::Pod, name: job.names.worker(index) };
+        let foreign = workers.filter(|pod| pod.controller.as_ref() != Some(job.uid()));
+        let name = |index| ObjectName { kind: Kind::Pod, name: job.names().worker(index) };
         found.extend(foreign.map(|pod| name(pod.index)).take(SAMPLE));
         found.extend(seen.pod_group.as_ref().and_then(|group| {
-            let name = job.names.job().to_owned();
-            is_foreign(&job.uid, &group.object).then_some(ObjectName { kind: group.kind, name })
+            let name = job.names().job().to_owned();
+            is_foreign(job.uid(), &group.object).then_some(ObjectName { kind: group.kind, name })
         }));
     }
     found.sort();
@@ -62,7 +62,7 @@ pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
 
 /// Everything but pods and `PodGroup`. A launcher Job's name matters even where it is not created yet.
 fn named<'a>(job: &ValidJob, seen: &'a Seen) -> [(Kind, String, Option<&'a ObjectSeen>); 5] {
-    let names = &job.names;
+    let names = job.names();
     [
         (Kind::Service, names.job().to_owned(), seen.service.as_ref().map(|service| &service.object)),
         (Kind::ConfigMap, names.config(), seen.config.as_ref().map(|config| &config.object)),

@@ -6,8 +6,9 @@ use super::ownership::{Held, held};
 use crate::{
     desired::WorkerStamp,
     job::{CleanPodPolicy, ValidJob},
+    object::{Kind, ObjectName},
     seen::{PodPhase, PodSeen, Seen},
-    step::{Kind, ObjectName, Step},
+    step::Step,
 };
 
 /// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
@@ -26,7 +27,7 @@ pub fn scale_down(job: &ValidJob, seen: &Seen) -> Vec<Step> {
 
 /// What a job that has ended leaves behind goes as `cleanPodPolicy` says: our workers, and the `PodGroup` with them.
 pub fn clean_up(job: &ValidJob, seen: &Seen) -> Vec<Step> {
-    match job.clean_pod_policy {
+    match job.clean_pod_policy() {
         CleanPodPolicy::None => Vec::new(),
         CleanPodPolicy::Running | CleanPodPolicy::All => stop(job, seen),
     }
@@ -36,14 +37,14 @@ pub fn clean_up(job: &ValidJob, seen: &Seen) -> Vec<Step> {
 /// somebody else from then on. Only under `Running` workers that have ended stay. The `PodGroup` always goes.
 pub fn stop(job: &ValidJob, seen: &Seen) -> Vec<Step> {
     let runs = |pod: &&PodSeen| matches!(pod.phase, PodPhase::Running | PodPhase::Pending);
-    let mut steps = match job.clean_pod_policy {
+    let mut steps = match job.clean_pod_policy() {
         // A pod that has ended since it was seen is to be kept.
         CleanPodPolicy::Running => deletions(job, seen, runs, true),
         CleanPodPolicy::None | CleanPodPolicy::All => deletions(job, seen, |_| true, false),
     };
     if let Held::Ours(group) = held(job, seen.pod_group.as_ref(), |group| &group.object) {
         steps.push(Step::Delete {
-            object: ObjectName { kind: group.kind, name: job.names.job().to_owned() },
+            object: ObjectName { kind: group.kind, name: job.names().job().to_owned() },
             uid: group.object.uid.clone(),
             version: None,
         });
@@ -55,7 +56,7 @@ fn deletions(job: &ValidJob, seen: &Seen, doomed: impl Fn(&&PodSeen) -> bool, as
     let mut pods: Vec<&PodSeen> = seen.workers_of(job).filter(|pod| !pod.deleting).filter(doomed).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.index));
     let delete = |pod: &PodSeen| Step::Delete {
-        object: ObjectName { kind: Kind::Pod, name: job.names.worker(pod.index) },
+        object: ObjectName { kind: Kind::Pod, name: job.names().worker(pod.index) },
         uid: pod.uid.clone(),
         version: as_seen.then_some(pod.version),
     };

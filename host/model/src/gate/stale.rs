@@ -20,9 +20,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::{
+    condition,
     job::ValidJob,
     seen::{PodSeen, Seen},
-    status::condition,
 };
 
 /// How long DNS may give out what it was asked for once: `ttl` and `cache` of the CoreDNS configuration that kubeadm
@@ -49,9 +49,9 @@ fn asked(job: &ValidJob, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
 
 /// When the job was suspended last, unless it did not run before.
 fn stopped(job: &ValidJob) -> Option<Timestamp> {
-    super::resumed(job)?;
+    condition::resumed(job.status())?;
     let since = |kind: &str, status: &str| {
-        let condition = condition::find(&job.status, kind).filter(|condition| condition.status == status);
+        let condition = condition::find(job.status(), kind).filter(|condition| condition.status == status);
         condition.and_then(|condition| condition.last_transition_time)
     };
     // A job that was created suspended is not running since its creation.

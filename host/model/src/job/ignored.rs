@@ -1,6 +1,6 @@
 //! What a job's annotations say in vain: keys that nobody reads, with the likely one.
 
-use super::Wishes;
+use super::annotations::Wishes;
 use crate::{
     api::{annotations::JOB_ANNOTATIONS, wire::ANNOTATION_SETTING_SUFFIX},
     plan::Descriptor,

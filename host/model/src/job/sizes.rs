@@ -8,14 +8,14 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Replica, at, claims, violation::FieldError};
+use super::{annotations::Wishes, claims, replica::Replica, violation::FieldError};
 use crate::{
     api::{
         MpiJob,
         mpijob::JobStatus,
         wire::{ANNOTATION_SETTING_SUFFIX, ANNOTATION_TUNERS},
     },
-    job::Wishes,
+    json::at,
     names::worker_hosts_len,
 };
 
@@ -57,13 +57,13 @@ pub(super) fn check(wishes: &Wishes, status: Option<&JobStatus>, errors: &mut Ve
     let tuners = wishes.tuners.len();
     if tuners > TUNERS {
         let path = format!("metadata.annotations[{ANNOTATION_TUNERS}]");
-        errors.push(too_many(path, tuners, TUNERS, "name those that the job needs"));
+        errors.push(FieldError::too_many(path, tuners, TUNERS, "name those that the job needs"));
     }
     let of_plugin = wishes.settings.values().flatten();
     let settings: usize = of_plugin.map(|(key, value)| key.len() + value.len()).sum();
     if settings > SETTINGS {
         let path = format!("metadata.annotations[PLUGIN{ANNOTATION_SETTING_SUFFIX}/KEY]");
-        errors.push(too_large(
+        errors.push(FieldError::too_large(
             path,
             settings,
             SETTINGS,
@@ -74,11 +74,16 @@ pub(super) fn check(wishes: &Wishes, status: Option<&JobStatus>, errors: &mut Ve
     let conditions = status.conditions.len();
     if conditions > CONDITIONS {
         let advice = "take those out that the operator did not write";
-        errors.push(too_many("status.conditions", conditions, CONDITIONS, advice));
+        errors.push(FieldError::too_many("status.conditions", conditions, CONDITIONS, advice));
     }
     let bytes = length(status);
     if bytes > STATUS {
-        errors.push(too_large("status", bytes, STATUS, "take out what the operator did not write"));
+        errors.push(FieldError::too_large(
+            "status",
+            bytes,
+            STATUS,
+            "take out what the operator did not write",
+        ));
     }
 }
 
@@ -164,7 +169,7 @@ fn template(role: &str, replica: &Replica, errors: &mut Vec<FieldError>) {
     let bytes = length(&replica.template);
     if bytes > TEMPLATE {
         let advice = "put what is large into a ConfigMap, a volume or the image";
-        errors.push(too_large(&path, bytes, TEMPLATE, advice));
+        errors.push(FieldError::too_large(&path, bytes, TEMPLATE, advice));
         return;
     }
     let spec = replica.pod_spec();
@@ -172,7 +177,7 @@ fn template(role: &str, replica: &Replica, errors: &mut Vec<FieldError>) {
     let containers: usize = lists.iter().map(|(_, containers)| containers.len()).sum();
     if containers > CONTAINERS {
         let path = format!("{path}.spec.containers");
-        errors.push(too_many(
+        errors.push(FieldError::too_many(
             path,
             containers,
             CONTAINERS,
@@ -185,7 +190,7 @@ fn template(role: &str, replica: &Replica, errors: &mut Vec<FieldError>) {
             let variables = items(container, "env").len();
             if variables > VARIABLES {
                 let path = format!("{path}.spec.{list}[{position}].env");
-                errors.push(too_many(
+                errors.push(FieldError::too_many(
                     path,
                     variables,
                     VARIABLES,
@@ -199,17 +204,6 @@ fn template(role: &str, replica: &Replica, errors: &mut Vec<FieldError>) {
 
 fn items<'a>(parent: &'a Value, list: &str) -> &'a [Value] {
     at(parent, &format!("/{list}")).as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// The kind of mistake that Kubernetes calls `Too many`.
-pub(super) fn too_many(path: impl Into<String>, count: usize, most: usize, advice: &str) -> FieldError {
-    let detail = format!("must have at most {most} items: {advice}");
-    FieldError::invalid_number(path, i64::try_from(count).unwrap_or(i64::MAX), &detail)
-}
-
-fn too_large(path: impl Into<String>, bytes: usize, most: usize, advice: &str) -> FieldError {
-    let detail = format!("must have at most {most} bytes, of which this is the number: {advice}");
-    FieldError::invalid_number(path, i64::try_from(bytes).unwrap_or(i64::MAX), &detail)
 }
 
 /// Bytes of a value as JSON, which is not kept.

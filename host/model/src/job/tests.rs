@@ -1,8 +1,12 @@
 //! Defaults and rules of the MPI Operator 0.8.2, in its order and words.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::{
+    api::wire,
+    object::{Uid, Version},
+};
 
 /// A job whose every field is right, with one worker.
 fn raw() -> Value {

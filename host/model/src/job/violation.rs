@@ -54,6 +54,18 @@ impl FieldError {
         let detail = format!("supported values: {}", supported.join(", "));
         Self { path: path.into(), kind: FieldErrorKind::NotSupported(value.into()), detail }
     }
+
+    /// The kind of mistake that Kubernetes calls `Too many`.
+    pub(super) fn too_many(path: impl Into<String>, count: usize, most: usize, advice: &str) -> Self {
+        let detail = format!("must have at most {most} items: {advice}");
+        Self::invalid_number(path, i64::try_from(count).unwrap_or(i64::MAX), &detail)
+    }
+
+    /// The same of bytes.
+    pub(super) fn too_large(path: impl Into<String>, bytes: usize, most: usize, advice: &str) -> Self {
+        let detail = format!("must have at most {most} bytes, of which this is the number: {advice}");
+        Self::invalid_number(path, i64::try_from(bytes).unwrap_or(i64::MAX), &detail)
+    }
 }
 
 impl fmt::Display for FieldError {

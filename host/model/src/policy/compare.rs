@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Grant, Granted, GrantedEnv};
+use super::granted::{Grant, Granted, GrantedEnv};
 use crate::{
     api::wire,
     plan::{EnvValue, File},

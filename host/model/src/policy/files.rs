@@ -1,10 +1,10 @@
 //! Rules for files: names, contents, and that they fit into their ConfigMaps.
 
-use super::Findings;
+use super::findings::Findings;
 use crate::{
     api::wire,
-    desired::places,
     job::{ValidJob, sizes::CONFIG_MAP},
+    places,
     plan::{File, Place},
 };
 
@@ -144,8 +144,8 @@ impl Lines<'_> {
 
     /// Bytes of the script's lines: `echo HOST:SLOTS`, for each worker.
     fn script_bytes(&self) -> impl Iterator<Item = usize> {
-        let names = &self.job.names;
-        let slots = self.job.slots.to_string().len();
+        let names = self.job.names();
+        let slots = self.job.slots().to_string().len();
         let workers = if self.script { self.job.workers() } else { 0 };
         (0..workers).map(move |index| "echo :\n".len() + names.fqdn(&names.worker(index)).len() + slots)
     }
@@ -153,7 +153,7 @@ impl Lines<'_> {
     /// The largest number of workers whose lines fit into `room`.
     fn largest(&self, room: usize) -> usize {
         let mut lines = self.hostfile.split_inclusive('\n').map(str::len);
-        let launcher = if self.job.launcher_runs_ranks { lines.next().unwrap_or(0) } else { 0 };
+        let launcher = if self.job.launcher_runs_ranks() { lines.next().unwrap_or(0) } else { 0 };
         let mut script = self.script_bytes();
         let mut sum = launcher;
         lines

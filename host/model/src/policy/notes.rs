@@ -1,6 +1,6 @@
 //! Rules for remarks.
 
-use super::Findings;
+use super::findings::{Findings, is_control};
 use crate::plan::Note;
 
 /// Most notes of one plugin.
@@ -14,7 +14,7 @@ pub(super) fn grant(notes: &[Note], found: &mut Findings) -> Vec<Note> {
         if note.text.len() > MAX_NOTE {
             found.refuse(&note.by, "notes", format!("a note is longer than {MAX_NOTE} bytes"));
         }
-        if note.text.contains(super::is_control) {
+        if note.text.contains(is_control) {
             found.refuse(&note.by, "notes", "a note holds a control character: it must be a single line");
         }
         let count = notes.iter().filter(|other| other.by == note.by).count();

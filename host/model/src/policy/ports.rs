@@ -1,6 +1,6 @@
 //! Rules for declared container ports.
 
-use super::{Findings, edits};
+use super::findings::{Findings, edits};
 use crate::plan::{Change, Plan, Port};
 
 /// Lowest port: those below need a privilege that no plugin can give.

@@ -1,29 +1,39 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     job::Verdict,
-    plan::{EnvEdit, Place, PodField, Want},
+    plan::{Change, Edit, EnvEdit, EnvValue, Note, Place, PodField, Port, Want},
 };
 
 fn job(workers: u32, annotations: &[(&str, &str)]) -> ValidJob {
+    job_with(workers, annotations, |_| ())
+}
+
+/// The same after a change of its `spec`.
+fn job_with(workers: u32, annotations: &[(&str, &str)], change: impl FnOnce(&mut Value)) -> ValidJob {
     let container = json!({"image": "i", "command": ["mpirun"], "args": ["-n", "2", "pi"]});
     let template = json!({"spec": {"containers": [container]}});
     let annotations: serde_json::Map<_, _> =
         annotations.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-    let raw = json!({
+    let mut raw = json!({
         "metadata": {"name": "pi", "namespace": "default", "annotations": annotations},
         "spec": {"mpiReplicaSpecs": {
             "Launcher": {"template": template},
             "Worker": {"replicas": workers, "template": template},
         }},
     });
+    change(&mut raw["spec"]);
     match ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) {
         Verdict::Valid(job) => *job,
         other => panic!("{other:?}"),
     }
+}
+
+fn launcher_container(spec: &mut Value) -> &mut Value {
+    &mut spec["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
 }
 
 fn plugin(name: &str, prefixes: &[&str]) -> Descriptor {
@@ -241,8 +251,9 @@ fn a_command_is_rendered_exactly_where_the_job_asks() {
 #[test]
 fn the_users_own_words_are_not_counted_in_a_rendered_command() {
     let script = "x".repeat(5000);
-    let mut asking = job(2, &[("coxswain.dev/launch-command", "render")]);
-    asking.launcher.template["spec"]["containers"][0]["args"] = json!(["bash", "-c", script]);
+    let asking = job_with(2, &[("coxswain.dev/launch-command", "render")], |spec| {
+        *launcher_container(spec).get_mut("args").unwrap() = json!(["bash", "-c", script]);
+    });
     let command = |words: &[&str]| edits(vec![edit(Change::LaunchCommand(self::words(words)))]);
     let policy = ClusterPolicy::default();
 
@@ -258,8 +269,9 @@ fn the_users_own_words_are_not_counted_in_a_rendered_command() {
 fn a_prefix_needs_the_policy_and_a_command_to_stand_before() {
     let plan = edits(vec![edit(Change::PrefixCommand(words(&["nsys"])))]);
     let allowing = ClusterPolicy { prefix_command: words(&["ompi"]), ..ClusterPolicy::default() };
-    let mut image_command = job(2, &[]);
-    image_command.launcher.template["spec"]["containers"][0].as_object_mut().unwrap().remove("command");
+    let image_command = job_with(2, &[], |spec| {
+        launcher_container(spec).as_object_mut().unwrap().remove("command");
+    });
 
     assert!(refused(&plan)[0].starts_with("plugins[ompi].prefix-command: the cluster's policy"));
     assert_eq!(review(&job(2, &[]), &plan, &allowing).unwrap().prefix_command, ["nsys"]);
@@ -299,17 +311,20 @@ fn a_wish_is_granted_by_cluster_or_job_and_otherwise_noted() {
 #[test]
 fn what_the_workers_have_themselves_is_not_told() {
     let plan = edits(vec![want("shared-memory", None), want("lock-memory", None)]);
-    let mut equipped = job(2, &[]);
     let pod = json!({"spec": {"containers": [{
         "name": "main",
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
         "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
     }]}});
-    equipped.worker.as_mut().unwrap().template = pod;
+    let equipped = |launcher_runs_ranks: bool| {
+        job_with(2, &[], |spec| {
+            spec["runLauncherAsWorker"] = json!(launcher_runs_ranks);
+            spec["mpiReplicaSpecs"]["Worker"]["template"] = pod.clone();
+        })
+    };
 
-    let granted = review(&equipped, &plan, &ClusterPolicy::default()).unwrap();
-    equipped.launcher_runs_ranks = true;
-    let in_the_launcher = review(&equipped, &plan, &ClusterPolicy::default()).unwrap();
+    let granted = review(&equipped(false), &plan, &ClusterPolicy::default()).unwrap();
+    let in_the_launcher = review(&equipped(true), &plan, &ClusterPolicy::default()).unwrap();
 
     assert_eq!((granted.notes.len(), in_the_launcher.notes.len()), (0, 2));
 }

@@ -1,6 +1,10 @@
 //! Rules for variables: who may set which, to what, and who wins.
 
-use super::{ClusterPolicy, Findings, GrantedEnv, edits, is_control};
+use super::{
+    cluster_policy::ClusterPolicy,
+    findings::{Findings, edits, is_control},
+    granted::GrantedEnv,
+};
 use crate::{
     api::wire,
     plan::{Change, Descriptor, EnvEdit, EnvValue, Plan},

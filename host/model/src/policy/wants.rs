@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use super::{ClusterPolicy, Findings};
+use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
     api::wire,
-    desired::places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
-    job::{Replica, ValidJob, at, quantity::Quantity},
+    job::{Replica, ValidJob},
+    json::at,
+    places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{Change, Plan, Want},
+    quantity::Quantity,
 };
 
 /// (size of shared memory, locking of memory). An empty size sets no limit. The last wish of a kind wins.
@@ -28,7 +30,7 @@ pub(super) fn grant(
                 }
             }
             wire::WANT_LOCK_MEMORY => lock_memory |= allowed(job, policy, &edit.by, want, found),
-            wire::WANT_WAIT_FOR_MEMBERS if job.wishes.start_gate => {}
+            wire::WANT_WAIT_FOR_MEMBERS if job.wishes().start_gate => {}
             wire::WANT_WAIT_FOR_MEMBERS => {
                 let text = format!(
                     "wants the launcher to wait for its workers, but annotation {} turns that off",
@@ -54,7 +56,7 @@ fn size(by: &str, want: &Want, found: &mut Findings) -> String {
 }
 
 fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found: &mut Findings) -> bool {
-    let allowed = policy.wants.contains(&want.kind) || job.wishes.allow_wants.contains(&want.kind);
+    let allowed = policy.wants.contains(&want.kind) || job.wishes().allow_wants.contains(&want.kind);
     if !allowed && !has_it(job, &want.kind) {
         let text = format!(
             "wants {0:?}, which is not granted: annotation {1}: {0} on the job grants it, and --allow-wants={0} of the \
@@ -69,8 +71,8 @@ fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found:
 
 /// Every pod that executes ranks has it by the user's own hand, so there is nothing to tell.
 fn has_it(job: &ValidJob, kind: &str) -> bool {
-    let launcher = Some(&job.launcher).filter(|_| job.launcher_runs_ranks);
-    let mut ranks = job.worker.iter().chain(launcher).map(Replica::container).peekable();
+    let launcher = Some(job.launcher()).filter(|_| job.launcher_runs_ranks());
+    let mut ranks = job.worker().into_iter().chain(launcher).map(Replica::container).peekable();
     let lists = |container: &Value, list: &str, has: &dyn Fn(&Value) -> bool| {
         at(container, list).as_array().is_some_and(|list| list.iter().any(has))
     };

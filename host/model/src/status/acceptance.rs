@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use super::{Draft, condition, shorten};
+use super::draft::{Draft, shorten};
 use crate::{
-    diff,
+    condition, diff,
     job::{LauncherCreation, ValidJob},
+    object::{Kind, ObjectName},
     phase::Phase,
     seen::Seen,
-    step::{FailureReason, Kind, ObjectName, StepFailure},
+    step::{FailureReason, StepFailure},
 };
 
 /// Foreign objects are not reported in a job's first seconds: after a job was deleted and created again under
@@ -164,7 +165,7 @@ fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
         let present = seen.workers_of(job).filter(|pod| pod.index < job.workers()).count();
         present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
     };
-    let launcher = seen.launcher_of(job).is_some() || job.launcher_creation != LauncherCreation::AtStartup;
+    let launcher = seen.launcher_of(job).is_some() || job.launcher_creation() != LauncherCreation::AtStartup;
     let foundations = seen.service.is_some() && seen.config.is_some() && seen.secret.is_some();
     match phase {
         Phase::Active => foundations && launcher && workers(),

@@ -1,17 +1,15 @@
 //! `replicaStatuses`: counted anew at each pass.
 
-use super::Draft;
+use super::draft::Draft;
 use crate::{
-    api::mpijob::{JobStatus, ReplicaStatus},
+    api::{
+        mpijob::{JobStatus, ReplicaStatus},
+        wire::{REPLICA_LAUNCHER, REPLICA_WORKER},
+    },
     job::ValidJob,
     phase::Phase,
     seen::{LauncherSeen, PodPhase, Seen},
 };
-
-/// Key of the workers' counters.
-pub const WORKER: &str = "Worker";
-/// Key of the launcher's counters.
-pub const LAUNCHER: &str = "Launcher";
 
 impl Draft<'_> {
     /// The workers of a suspended or ended job do not count, even while they still run. The launcher's entry is
@@ -20,10 +18,10 @@ impl Draft<'_> {
     pub(super) fn count_replicas(&mut self) {
         let counted = matches!(self.phase, Phase::Active | Phase::Evicted { .. });
         let workers = if counted { workers(self.job, self.seen) } else { ReplicaStatus::default() };
-        self.status.replica_statuses.insert(WORKER.to_owned(), workers);
+        self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), workers);
         let makes_way = |launcher: &LauncherSeen| launcher.object.deleting && launcher.suspended;
         if self.seen.launcher_of(self.job).is_none_or(makes_way) {
-            self.status.replica_statuses.remove(LAUNCHER);
+            self.status.replica_statuses.remove(REPLICA_LAUNCHER);
         } else {
             launcher(self.job, self.seen, &mut self.status);
         }
@@ -54,5 +52,5 @@ pub fn launcher(job: &ValidJob, seen: &Seen, status: &mut JobStatus) {
         let running = seen.launcher_pods().filter(|pod| pod.phase == PodPhase::Running).count();
         counted.active = i32::try_from(running).unwrap_or(i32::MAX);
     }
-    status.replica_statuses.insert(LAUNCHER.to_owned(), counted);
+    status.replica_statuses.insert(REPLICA_LAUNCHER.to_owned(), counted);
 }

@@ -1,7 +1,11 @@
 //! How a job ends: by its launcher Job, by the loss of its workers, or by the loss of its launcher.
 
-use super::{Count, Draft, condition, shorten};
+use super::{
+    draft::{Draft, shorten},
+    tale::Count,
+};
 use crate::{
+    condition,
     phase::Phase,
     seen::{LauncherEnd, PodPhase},
 };
@@ -21,7 +25,7 @@ impl Draft<'_> {
                 let message = format!(
                     "Job {} is gone, and how it ended was not seen: it may have run and is not run again; create the \
                      MPIJob anew if its result is missing",
-                    self.job.names.launcher()
+                    self.job.names().launcher()
                 );
                 self.fail(condition::LAUNCHER_LOST, &message);
             }

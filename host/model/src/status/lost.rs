@@ -8,8 +8,9 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{Draft, condition};
+use super::draft::Draft;
 use crate::{
+    condition,
     job::{LostWorker, ValidJob},
     seen::{LauncherEnd, PodPhase, PodSeen, Seen},
 };
@@ -35,10 +36,10 @@ impl Draft<'_> {
     /// The launcher exited 0: does the job count as one that succeeded?
     pub(super) fn judge(&mut self, end: &LauncherEnd) {
         let ended = end.time.unwrap_or(self.now);
-        let policy = self.job.wishes.lost_worker.unwrap_or_default();
+        let policy = self.job.wishes().lost_worker.unwrap_or_default();
         let loss = lost(self.job, self.seen, ended, self.now).filter(|_| policy != LostWorker::Ignore);
         let Some(loss) = loss else { return self.succeed(end) };
-        let worker = self.job.names.worker(loss.index);
+        let worker = self.job.names().worker(loss.index);
         let before = ended.duration_since(loss.at).as_secs().max(0);
         let what = format!("worker {worker} {} {before} s before the launcher exited 0", loss.how);
         if policy == LostWorker::Fail || ended.duration_since(loss.at).unsigned_abs() <= SOON {
@@ -54,7 +55,7 @@ impl Draft<'_> {
 
 /// The last loss between the start of the job's run, or of the launcher's last attempt, and `ended`.
 fn lost(job: &ValidJob, seen: &Seen, ended: Timestamp, now: Timestamp) -> Option<Loss> {
-    let running = condition::find(&job.status, condition::RUNNING);
+    let running = condition::find(job.status(), condition::RUNNING);
     let since = running.filter(|running| running.status == condition::TRUE)?.last_transition_time?;
     // A loss that an earlier attempt of the launcher met is none of the one that succeeded.
     let began = |pod: &PodSeen| pod.attempt.as_deref().copied().unwrap_or(pod.created);
@@ -72,9 +73,9 @@ fn lost(job: &ValidJob, seen: &Seen, ended: Timestamp, now: Timestamp) -> Option
     let held: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
     let gone = (0..job.workers()).find(|index| !held.contains(index));
     let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
-    let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.suspended;
+    let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
     // Workers of an elastic job come and go as it is scaled.
-    let is_fixed = job.wishes.start_min_workers.is_none();
+    let is_fixed = job.wishes().start_min_workers.is_none();
     failed
         .chain(replaced.filter(|_| is_fixed))
         .chain(gone.filter(|_| is_fixed && is_fresh))

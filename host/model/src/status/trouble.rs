@@ -56,7 +56,7 @@ pub enum Trouble {
 impl Trouble {
     /// A plugin finds mistakes of the user's. It names a setting by its key alone, as it does not know who set it.
     pub fn refused_by(plugin: &str, job: &ValidJob, violations: Vec<Violation>) -> Self {
-        let of_job = job.wishes.settings.get(plugin);
+        let of_job = job.wishes().settings.get(plugin);
         let named = |Violation { path, text }| {
             let path = if is_field(&path) {
                 path

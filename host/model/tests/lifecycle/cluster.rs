@@ -94,16 +94,16 @@ impl Cluster {
     pub fn seen(&self) -> Seen {
         let job = sample::valid(&self.raw);
         let named = |kind, name: String| self.objects.get(&ObjectName { kind, name });
-        let group = |kind| named(kind, job.names.job().into()).map(|o| observe::pod_group(kind, o));
+        let group = |kind| named(kind, job.names().job().into()).map(|o| observe::pod_group(kind, o));
         let mut pods: Vec<_> =
             self.objects.iter().filter(|(n, _)| n.kind == Kind::Pod).map(|(_, o)| observe::pod(o)).collect();
         pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
         Seen {
-            service: named(Kind::Service, job.names.job().into()).map(observe::service),
-            config: named(Kind::ConfigMap, job.names.config()).map(observe::config),
-            files: named(Kind::ConfigMap, job.names.files()).map(observe::config),
-            secret: named(Kind::Secret, job.names.secret()).map(observe::secret),
-            launcher: named(Kind::Job, job.names.launcher())
+            service: named(Kind::Service, job.names().job().into()).map(observe::service),
+            config: named(Kind::ConfigMap, job.names().config()).map(observe::config),
+            files: named(Kind::ConfigMap, job.names().files()).map(observe::config),
+            secret: named(Kind::Secret, job.names().secret()).map(observe::secret),
+            launcher: named(Kind::Job, job.names().launcher())
                 .map(observe::launcher)
                 .or_else(|| self.ended.clone()),
             launcher_gone: self.launcher_gone,
@@ -152,13 +152,16 @@ impl Cluster {
         let standing = Standing::of(&job, seen);
         let known = matches!(standing, Standing::Fresh | Standing::Pinned(_));
         let desired = (known && phase::needs_plan(phase)).then(|| sample::desired(&job, seen, &self.gang));
-        let upkeep = sample::upkeep(&job, seen, &self.gang);
         let adopted = standing == Standing::Adopted && phase::needs_plan(phase);
-        let wanted = if adopted { Wanted::Upkeep(&upkeep) } else { desired.as_ref().into() };
-        let steps = diff::steps(&job, seen, phase, &gate, wanted);
+        let wanted = if adopted {
+            Wanted::Upkeep(sample::upkeep(&job, seen, &self.gang))
+        } else {
+            desired.map_or(Wanted::Nothing, Wanted::from)
+        };
+        let steps = diff::steps(&job, seen, phase, &gate, &wanted);
         check(&steps, seen, &job);
-        let done = self.apply(&steps, &job.names);
-        let fresh = standing == Standing::Fresh && desired.is_some();
+        let done = self.apply(&steps, job.names());
+        let fresh = standing == Standing::Fresh && matches!(wanted, Wanted::Everything(_));
         let pinned = fresh.then(|| "openmpi@0123456789ab (v0.1.0)".to_owned());
         (steps, Outcome { done, gate, trouble: None, pinned, notes: vec![], ignored: Some(vec![]) })
     }
@@ -456,8 +459,8 @@ fn check(steps: &[Step], seen: &Seen, job: &ValidJob) {
             Step::Delete { object, uid, .. } if object.kind == Kind::Pod => {
                 let pod = seen.workers().find(|pod| pod.uid == *uid).unwrap();
                 assert_eq!(
-                    (pod.name(&job.names), pod.controller.as_ref()),
-                    (object.name.clone(), Some(&job.uid))
+                    (pod.name(job.names()), pod.controller.as_ref()),
+                    (object.name.clone(), Some(job.uid()))
                 );
             }
             Step::Delete { uid, .. } => assert!(*uid != Uid::default()),
@@ -498,4 +501,18 @@ pub fn merge(target: &mut Value, patch: &Value) {
             merge(&mut target[key.as_str()], value);
         }
     }
+}
+
+/// The pod of [`running`]'s launcher.
+pub const POD: &str = "pi-launcher-a";
+
+pub fn running(raw: MpiJob) -> Cluster {
+    let mut cluster = Cluster::new(raw);
+    cluster.settle();
+    cluster.launch(POD);
+    cluster.ready();
+    cluster.settle();
+    cluster.run_launcher(POD);
+    cluster.settle();
+    cluster
 }

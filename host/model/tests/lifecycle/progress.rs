@@ -42,8 +42,8 @@ fn hosts(cluster: &Cluster) -> (Option<Duration>, Vec<Step>) {
     let (job, seen) = (valid(&cluster.raw), cluster.seen());
     let phase = phase::of(&job, &seen);
     let gate = gate::decide(&job, &seen, cluster.now);
-    let desired = sample::desired(&job, &seen, &cluster.gang);
-    let steps = diff::steps(&job, &seen, phase, &gate, Some(&desired));
+    let wanted = sample::desired(&job, &seen, &cluster.gang).into();
+    let steps = diff::steps(&job, &seen, phase, &gate, &wanted);
     (progress::hosts_wait(&job, &seen, phase, &gate, &steps), steps)
 }
 

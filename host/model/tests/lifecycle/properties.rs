@@ -9,7 +9,7 @@ use std::time::Duration;
 use coxswain_model::{
     api::{MpiJob, wire},
     desired::{Gang, content},
-    diff,
+    diff::{self, Wanted},
     gate::Gate,
     job::{CleanPodPolicy, LauncherCreation, ValidJob},
     phase::{self, Phase},
@@ -188,7 +188,7 @@ fn assert_reached(cluster: &Cluster) {
             let open = desired(&job, &seen, &cluster.gang);
             let digest = content(&open.config);
             assert_eq!(seen.config.unwrap().content.as_deref(), digest);
-            let waits = job.launcher_creation != LauncherCreation::AtStartup;
+            let waits = job.launcher_creation() != LauncherCreation::AtStartup;
             assert!(waits || !seen.launcher.unwrap().suspended);
         }
         Phase::Suspended => {
@@ -205,7 +205,7 @@ fn assert_reached(cluster: &Cluster) {
 }
 
 fn assert_cleaned(job: &ValidJob, seen: &Seen, workers: &[u32]) {
-    if job.clean_pod_policy != CleanPodPolicy::None {
+    if job.clean_pod_policy() != CleanPodPolicy::None {
         assert_stopped(job, seen, workers);
     }
 }
@@ -213,7 +213,7 @@ fn assert_cleaned(job: &ValidJob, seen: &Seen, workers: &[u32]) {
 /// Nothing holds devices any more.
 fn assert_stopped(job: &ValidJob, seen: &Seen, workers: &[u32]) {
     assert!(seen.pod_group.is_none());
-    match job.clean_pod_policy {
+    match job.clean_pod_policy() {
         CleanPodPolicy::Running => assert!(seen.workers().all(PodSeen::is_terminal)),
         CleanPodPolicy::None | CleanPodPolicy::All => assert!(workers.is_empty()),
     }
@@ -293,13 +293,13 @@ proptest! {
             happen(&mut cluster, one);
         }
         let (job, seen) = (valid(&cluster.raw), cluster.seen());
-        let (phase, wanted) = (phase::of(&job, &seen), desired(&job, &seen, &cluster.gang));
-        let steps = || diff::steps(&job, &seen, phase, &cluster.gate(), Some(&wanted));
+        let (phase, wanted) = (phase::of(&job, &seen), desired(&job, &seen, &cluster.gang).into());
+        let steps = || diff::steps(&job, &seen, phase, &cluster.gate(), &wanted);
         prop_assert_eq!(steps(), steps());
         let mut shuffled = seen.clone();
         shuffled.pods.reverse();
-        prop_assert_eq!(steps(), diff::steps(&job, &shuffled, phase, &cluster.gate(), Some(&wanted)));
-        let blind = diff::steps(&job, &seen, phase, &Gate::NotUsed, None);
+        prop_assert_eq!(steps(), diff::steps(&job, &shuffled, phase, &cluster.gate(), &wanted));
+        let blind = diff::steps(&job, &seen, phase, &Gate::NotUsed, &Wanted::Nothing);
         let makes = |step: &Step| {
             matches!(step, Step::Create { .. } | Step::CreateSecret { .. } | Step::CreateWorkers { .. })
         };

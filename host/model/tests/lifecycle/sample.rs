@@ -62,7 +62,7 @@ pub fn annotate(raw: &mut MpiJob, key: &str, value: &str) {
 
 /// What a plugin would have made of the job: a hostfile that follows the spec, a script that follows the pods.
 fn granted(job: &ValidJob, seen: &Seen) -> Granted {
-    let host = |index| job.names.fqdn(&job.names.worker(index));
+    let host = |index| job.names().fqdn(&job.names().worker(index));
     let hosts: Vec<String> = (0..job.workers()).map(|i| format!("{} slots=1\n", host(i))).collect();
     let running = seen.workers_of(job).filter(|pod| pod.phase == PodPhase::Running);
     let echos: Vec<String> = running.map(|pod| format!("echo {}\n", host(pod.index))).collect();

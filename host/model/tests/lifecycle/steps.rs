@@ -1,7 +1,7 @@
 //! What is done, case by case.
 
 use coxswain_model::{
-    diff,
+    diff::{self, Wanted},
     gate::Gate,
     phase::{self, Phase},
     seen::Seen,
@@ -31,7 +31,7 @@ fn brief(steps: &[Step]) -> Vec<String> {
 /// What an operator would do that cannot render the job.
 fn blind(cluster: &Cluster) -> Vec<String> {
     let (job, seen) = (valid(&cluster.raw), cluster.seen());
-    brief(&diff::steps(&job, &seen, phase::of(&job, &seen), &cluster.gate(), None))
+    brief(&diff::steps(&job, &seen, phase::of(&job, &seen), &cluster.gate(), &Wanted::Nothing))
 }
 
 fn settled(workers: u32) -> Cluster {
@@ -160,7 +160,8 @@ fn files_that_change_go_and_come_back_and_never_hold_a_name_twice() {
     let (job, mut seen) = (valid(&cluster.raw), cluster.seen());
     let mut desired = desired(&job, &seen, &cluster.gang);
     desired.files = Some(json!({"metadata": {"annotations": {"coxswain.dev/content": "new"}}}));
-    let steps = |seen: &Seen| brief(&diff::steps(&job, seen, Phase::Active, &Gate::NotUsed, Some(&desired)));
+    let wanted = desired.into();
+    let steps = |seen: &Seen| brief(&diff::steps(&job, seen, Phase::Active, &Gate::NotUsed, &wanted));
     assert_eq!(steps(&seen), ["create ConfigMap pi-files"]);
 
     let mut files = seen.config.clone().unwrap();
@@ -212,7 +213,7 @@ fn what_is_decided_on_a_pods_state_is_deleted_only_in_that_state() {
     cluster.pass();
     let steps = {
         let (job, seen) = (valid(&cluster.raw), cluster.seen());
-        diff::steps(&job, &seen, Phase::Finished, &Gate::NotUsed, None)
+        diff::steps(&job, &seen, Phase::Finished, &Gate::NotUsed, &Wanted::Nothing)
     };
     let versions: Vec<_> = steps
         .iter()

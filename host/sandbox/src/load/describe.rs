@@ -2,12 +2,12 @@
 
 use coxswain_model::{plan::Descriptor, view::Setting};
 
-use super::Loaded;
 use crate::{
     bindings::v0_1::DescribesPre,
     call::{Caller, Function, Limits},
     convert,
     fault::Refused,
+    plugin::Loaded,
 };
 
 /// Entries of each list of a descriptor.

@@ -13,14 +13,14 @@ type Defaults =
 fn defaults(spec: &Value) -> Defaults {
     let job = valid(&job("foo", "bar", 0, spec), None);
     (
-        job.slots,
-        job.clean_pod_policy,
-        job.ttl_seconds_after_finished,
-        job.active_deadline_seconds,
-        job.backoff_limit,
-        job.ssh_mount_path.clone(),
-        job.implementation.clone(),
-        job.launcher_creation,
+        job.slots(),
+        job.clean_pod_policy(),
+        job.ttl_seconds_after_finished(),
+        job.active_deadline_seconds(),
+        job.backoff_limit(),
+        job.ssh_mount_path().to_owned(),
+        job.implementation().to_owned(),
+        job.launcher_creation(),
     )
 }
 
@@ -68,14 +68,14 @@ fn base_defaults_overridden() {
 #[test]
 fn launcher_defaults() {
     let job = valid(&job("foo", "bar", 0, &json!({})), None);
-    assert_eq!((job.launcher.replicas, job.launcher.restart_policy), (1, RestartPolicy::OnFailure));
+    assert_eq!((job.launcher().replicas(), job.launcher().restart_policy()), (1, RestartPolicy::OnFailure));
 }
 
 /// A worker block without `replicas` has none, which is refused.
 #[test]
 fn worker_defaults() {
     let one = valid(&job("foo", "bar", 1, &json!({})), None);
-    assert_eq!(one.worker.unwrap().restart_policy, RestartPolicy::Never);
+    assert_eq!(one.worker().unwrap().restart_policy(), RestartPolicy::Never);
 
     let mut none = job("foo", "bar", 1, &json!({}));
     none["spec"]["mpiReplicaSpecs"]["Worker"].as_object_mut().unwrap().remove("replicas");

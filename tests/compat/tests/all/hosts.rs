@@ -212,7 +212,7 @@ fn discover_hosts_lists_what_the_mpi_operator_lists() {
     for (case, domain, both, pods, listed) in cases {
         let job = valid(&job("t", "default", 3, &json!({"runLauncherAsWorker": both})), domain);
         let launcher = LauncherSeen {
-            object: ObjectSeen { controller: Some(job.uid.clone()), ..ObjectSeen::default() },
+            object: ObjectSeen { controller: Some(job.uid().clone()), ..ObjectSeen::default() },
             ..LauncherSeen::default()
         };
         let pods = pods.iter().map(|index| running(Role::Worker, *index, "u1")).collect();

@@ -150,14 +150,10 @@ impl Side {
 
     /// By `Kind/name`, as YAML without the digest; a job that is refused has its refusal alone.
     async fn objects(&self, arguments: &Arguments, file: &Path) -> Result<BTreeMap<String, String>> {
-        let (mut job, claims) = arguments.around.job(file)?;
-        job.wishes.plugin.clone_from(&self.launcher);
-        let tuner = self.plugin.name();
-        if self.plugin.is_tuner()
-            && !self.plugin.is_launcher()
-            && !job.wishes.tuners.iter().any(|one| one == tuner)
-        {
-            job.wishes.tuners.push(tuner.to_owned());
+        let (job, claims) = arguments.around.job(file)?;
+        let mut job = job.with_plugin(self.launcher.as_deref());
+        if self.plugin.is_tuner() && !self.plugin.is_launcher() {
+            job = job.with_tuner(self.plugin.name());
         }
         let rendering = match Rendering::of(job, claims, &self.plugins).await? {
             Ok(rendering) => rendering,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::job::{at, quantity::Quantity};
+use crate::{json::at, quantity::Quantity};
 
 /// Amounts by resource.
 pub(super) type Resources = BTreeMap<String, Quantity>;

@@ -16,6 +16,11 @@ fn template(class: &str, requests: &[(&str, &str)]) -> Value {
 
 /// A job `test` with these two templates, workers absent at 0.
 fn job(launcher: &Value, workers: u32, worker: &Value, policy: &Value) -> ValidJob {
+    job_created("AtStartup", launcher, workers, worker, policy)
+}
+
+/// The same with a `launcherCreationPolicy`.
+fn job_created(creation: &str, launcher: &Value, workers: u32, worker: &Value, policy: &Value) -> ValidJob {
     let mut raw = json!({
         "metadata": {
             "name": "test",
@@ -23,6 +28,7 @@ fn job(launcher: &Value, workers: u32, worker: &Value, policy: &Value) -> ValidJ
             "annotations": {"scheduling.volcano.sh/queue-name": "project-x"},
         },
         "spec": {
+            "launcherCreationPolicy": creation,
             "runPolicy": {"schedulingPolicy": policy},
             "mpiReplicaSpecs": {
                 "Launcher": {"template": launcher},
@@ -170,24 +176,27 @@ fn requests_count_before_limits() {
 
 #[test]
 fn a_launcher_that_comes_later_is_not_waited_for() {
-    let mut job = job(&template("", &[("1", "1")]), 99, &template("", &[("1", "1")]), &Value::Null);
-    assert_eq!(min_member(&job), 100);
-    assert!(!launcher::gated(&job, &Gang::Volcano), "gang and gate would wait for each other");
-    assert!(launcher::gated(&job, &Gang::Off));
+    let pod = template("", &[("1", "1")]);
+    let job = |creation: &str, policy: &Value| job_created(creation, &pod, 99, &pod, policy);
 
-    job.launcher_creation = LauncherCreation::WaitForWorkersReady;
-    assert_eq!(min_member(&job), 99);
-    assert!(launcher::gated(&job, &Gang::Volcano));
+    let at_startup = job("AtStartup", &Value::Null);
+    assert_eq!(min_member(&at_startup), 100);
+    assert!(!launcher::gated(&at_startup, &Gang::Volcano), "gang and gate would wait for each other");
+    assert!(launcher::gated(&at_startup, &Gang::Off));
 
-    job.scheduling_policy.min_available = Some(100);
-    assert!(!launcher::gated(&job, &Gang::Volcano));
+    let later = job("WaitForWorkersReady", &Value::Null);
+    assert_eq!(min_member(&later), 99);
+    assert!(launcher::gated(&later, &Gang::Volcano));
+
+    let of_all = job("WaitForWorkersReady", &json!({"minAvailable": 100}));
+    assert!(!launcher::gated(&of_all, &Gang::Volcano));
 }
 
 #[test]
 fn pods_join_the_group_as_their_scheduler_asks() {
     let job = job(&template("", &[("1", "1")]), 1, &template("", &[("1", "1")]), &Value::Null);
     let joined = |gang: &Gang| {
-        let mut pod = Pod::of(&job, &job.launcher, wire::ROLE_LAUNCHER);
+        let mut pod = Pod::of(&job, job.launcher(), wire::ROLE_LAUNCHER);
         join(&mut pod, &job, gang);
         pod
     };

@@ -131,8 +131,8 @@ fn the_secret_gets_its_keys_when_it_is_written() {
 #[test]
 fn the_known_hosts_are_written_only_where_the_job_asks_for_them_and_never_later() {
     let keys = secret::KeyPair { private_pem: "PEM\n".into(), public_line: "ecdsa AA\n".into() };
-    let mut job = jobs::job(manifest());
-    let ours = ObjectSeen { controller: Some(job.uid.clone()), ..ObjectSeen::default() };
+    let job = jobs::job(manifest());
+    let ours = ObjectSeen { controller: Some(job.uid().clone()), ..ObjectSeen::default() };
     let seen = |has_known_hosts| {
         let object = ours.clone();
         Seen { secret: Some(SecretSeen { object, has_known_hosts }), ..Seen::default() }
@@ -140,7 +140,9 @@ fn the_known_hosts_are_written_only_where_the_job_asks_for_them_and_never_later(
     let (without, with) = (seen(false), seen(true));
     assert!(!secret::lacks_known_hosts(&job, &without), "it does not ask");
 
-    job.wishes.checks_host_keys = true;
+    let mut asking = manifest();
+    asking["metadata"]["annotations"] = json!({"coxswain.dev/ssh-host-keys": "job"});
+    let job = jobs::job(asking);
     let manifest = jobs::render(&job, &granted(), &Gang::Off).secret;
 
     assert_eq!(manifest["metadata"]["annotations"], json!({"coxswain.dev/ssh-host-keys": "job"}));

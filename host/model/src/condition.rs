@@ -42,6 +42,12 @@ pub fn is_true(status: &JobStatus, kind: &str) -> bool {
     find(status, kind).is_some_and(|condition| condition.status == TRUE)
 }
 
+/// When the job was resumed, if it ever was.
+pub fn resumed(status: &JobStatus) -> Option<Timestamp> {
+    let suspended = find(status, SUSPENDED)?;
+    suspended.last_transition_time.filter(|_| suspended.status == FALSE)
+}
+
 /// What a condition is to say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim<'a> {
@@ -97,7 +103,7 @@ fn replace(status: &mut JobStatus, claim: Claim, state: &str, now: Timestamp) {
 
 /// Puts the condition that was set last before the one that stood last until then, which stays the job's state: `kubectl
 /// get mpijobs` shows the last one.
-pub(super) fn make_last_but_one(status: &mut JobStatus) {
+pub(crate) fn make_last_but_one(status: &mut JobStatus) {
     let last = status.conditions.len().saturating_sub(1);
     if last > 0 {
         status.conditions.swap(last - 1, last);

@@ -2,11 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Replica, ValidJob, at, claims::claims, quantity::Quantity};
+use super::{ClaimView, ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView};
 use crate::{
     api::wire,
+    claims::Source,
+    job::{Replica, ValidJob},
+    json::at,
+    pin::Pin,
+    quantity::Quantity,
     seen::{PodPhase, PodSeen, Seen},
-    view::{ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView},
 };
 
 /// Where sshd listens unless something is said.
@@ -19,63 +23,79 @@ impl ValidJob {
         let launcher = GroupView {
             name: wire::ROLE_LAUNCHER.to_owned(),
             driver: true,
-            runs_ranks: self.launcher_runs_ranks,
+            runs_ranks: self.launcher_runs_ranks(),
             hosts: vec![self.launcher_host()],
-            ..group(&self.launcher)
+            ..group(self.launcher())
         };
-        let worker = self.worker.as_ref().map(|worker| GroupView {
+        let worker = self.worker().map(|worker| GroupView {
             name: wire::ROLE_WORKER.to_owned(),
             driver: false,
             runs_ranks: true,
-            hosts: (0..worker.replicas).map(|index| self.worker_host(index)).collect(),
+            hosts: (0..worker.replicas()).map(|index| self.worker_host(index)).collect(),
             ..group(worker)
         });
         JobView {
-            name: self.names.job().to_owned(),
-            namespace: self.names.namespace().to_owned(),
-            id: self.uid.to_string(),
-            flavor: self.implementation.clone(),
+            name: self.names().job().to_owned(),
+            namespace: self.names().namespace().to_owned(),
+            id: self.uid().to_string(),
+            flavor: self.implementation().to_owned(),
             flavor_version: None,
             groups: std::iter::once(launcher).chain(worker).collect(),
-            cluster_domain: self.names.cluster_domain().map(str::to_owned),
+            cluster_domain: self.names().cluster_domain().map(str::to_owned),
             files_dir: wire::CONFIG_MOUNT_PATH.to_owned(),
             ssh: Some(SshView {
-                mount_path: self.ssh_mount_path.clone(),
-                port: self.wishes.ssh_probe.filter(|port| *port != SSH_PORT),
-                known_hosts: self.wishes.checks_host_keys.then(|| self.ssh_file(wire::SSH_KNOWN_HOSTS_FILE)),
+                mount_path: self.ssh_mount_path().to_owned(),
+                port: self.wishes().ssh_probe.filter(|port| *port != SSH_PORT),
+                known_hosts: self
+                    .wishes()
+                    .checks_host_keys
+                    .then(|| self.ssh_file(wire::SSH_KNOWN_HOSTS_FILE)),
             }),
-            elastic: self.wishes.start_min_workers.is_some(),
+            elastic: self.wishes().start_min_workers.is_some(),
             gated,
-            renders_command: self.wishes.renders_command,
+            renders_command: self.wishes().renders_command,
             settings: Vec::new(),
             facts: Vec::new(),
         }
     }
 
+    /// [`ValidJob::view`] with what the pin says of the job's claims.
+    pub fn view_pinned(&self, pin: &Pin, gated: bool) -> JobView {
+        let mut view = self.view(gated);
+        for claim in view.groups.iter_mut().flat_map(|group| &mut group.claims) {
+            if let Some(known) = pin.claims.get(&claim.source) {
+                claim.classes.clone_from(&known.classes);
+                claim.network_interface.clone_from(&known.interface);
+            }
+        }
+        view
+    }
+
     /// The pods that may execute ranks, for host discovery: workers by index, then the launcher if it runs ranks.
     /// Pods of others and workers that are about to be removed do not count.
     pub fn members(&self, seen: &Seen) -> Vec<Member> {
-        let owned = |pod: &&PodSeen| pod.controller.as_ref() == Some(&self.uid) && pod.index < self.workers();
+        let owned =
+            |pod: &&PodSeen| pod.controller.as_ref() == Some(self.uid()) && pod.index < self.workers();
         let mut workers: Vec<&PodSeen> = seen.workers().filter(owned).collect();
         workers.sort_by_key(|pod| pod.index);
         let workers =
             workers.into_iter().map(|pod| member(wire::ROLE_WORKER, self.worker_host(pod.index), pod));
         // A retried launcher has several pods; the last one counts.
-        let launcher = seen.launcher_pods().filter(|_| self.launcher_runs_ranks).last();
+        let launcher = seen.launcher_pods().filter(|_| self.launcher_runs_ranks()).last();
         let launcher = launcher.map(|pod| member(wire::ROLE_LAUNCHER, self.launcher_host(), pod));
         workers.chain(launcher).collect()
     }
 
     fn launcher_host(&self) -> HostEntry {
-        self.host(self.names.launcher(), 0)
+        self.host(self.names().launcher(), 0)
     }
 
     fn worker_host(&self, index: u32) -> HostEntry {
-        self.host(self.names.worker(index), self.replica_index(index))
+        self.host(self.names().worker(index), self.replica_index(index))
     }
 
     fn host(&self, short_name: String, index: u32) -> HostEntry {
-        HostEntry { name: self.names.fqdn(&short_name), short_name, index, slots: self.slots }
+        HostEntry { name: self.names().fqdn(&short_name), short_name, index, slots: self.slots() }
     }
 }
 
@@ -106,9 +126,20 @@ fn group(replica: &Replica) -> GroupView {
         run_as_user: user(replica.container()).or_else(|| user(pod)),
         container: container(replica.container()),
         claims: claims(pod),
-        annotations: annotations(&replica.template),
+        annotations: annotations(replica.template()),
         ..GroupView::default()
     }
+}
+
+/// The claims that a pod's spec names. Which device classes they ask for, and how the driver names a network
+/// interface, stands in other objects and is filled in from the pin ([`ValidJob::view_pinned`]).
+fn claims(pod_spec: &Value) -> Vec<ClaimView> {
+    let claim = |entry: &Value| {
+        let name = at(entry, "/name").as_str()?.to_owned();
+        let source = Source::of(entry).map(|source| source.key()).unwrap_or_default();
+        Some(ClaimView { name, source, ..ClaimView::default() })
+    };
+    elements(at(pod_spec, "/resourceClaims")).iter().filter_map(claim).collect()
 }
 
 fn annotations(template: &Value) -> Vec<Setting> {

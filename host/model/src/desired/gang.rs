@@ -1,0 +1,13 @@
+//! Which scheduler places a job's pods together.
+
+/// How the operator was told to schedule gangs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Gang {
+    /// Not at all.
+    #[default]
+    Off,
+    /// `--gang-scheduling=volcano`.
+    Volcano,
+    /// Any other value: scheduler-plugins under that scheduler name.
+    SchedulerPlugins(String),
+}

@@ -1,0 +1,207 @@
+//! A job behind its parsing.
+
+use std::collections::BTreeMap;
+
+use super::{
+    annotations::{LostWorker, Wishes},
+    replica::Replica,
+    run_policy::CleanPodPolicy,
+};
+use crate::{
+    api::mpijob::{JobStatus, SchedulingPolicy},
+    names::Names,
+    object::{Uid, Version},
+};
+
+/// When the launcher Job is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LauncherCreation {
+    /// With the workers.
+    AtStartup,
+    /// Once all workers are Ready. Any value but `AtStartup` means this, as in the MPI Operator.
+    WaitForWorkersReady,
+}
+
+/// A job that cannot be wrong: only its parsing makes one, and nothing changes it but a pin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidJob {
+    pub(super) names: Names,
+    pub(super) uid: Uid,
+    pub(super) version: Version,
+    pub(super) generation: i64,
+    pub(super) slots: u32,
+    pub(super) implementation: String,
+    pub(super) launcher_runs_ranks: bool,
+    pub(super) ssh_mount_path: String,
+    pub(super) launcher_creation: LauncherCreation,
+    pub(super) launcher: Replica,
+    pub(super) worker: Option<Replica>,
+    pub(super) clean_pod_policy: CleanPodPolicy,
+    pub(super) ttl_seconds_after_finished: Option<u32>,
+    pub(super) active_deadline_seconds: Option<u64>,
+    pub(super) backoff_limit: Option<u32>,
+    pub(super) scheduling_policy: SchedulingPolicy,
+    pub(super) suspended: bool,
+    pub(super) wishes: Wishes,
+    pub(super) annotations: BTreeMap<String, String>,
+    pub(super) status: JobStatus,
+}
+
+impl ValidJob {
+    /// All names that belong to it.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// `metadata.uid`.
+    pub fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    /// `metadata.resourceVersion`.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// `metadata.generation`.
+    pub fn generation(&self) -> i64 {
+        self.generation
+    }
+
+    /// Ranks on each host.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// `spec.mpiImplementation`; whether a plugin serves it is not decided here.
+    pub fn implementation(&self) -> &str {
+        &self.implementation
+    }
+
+    /// The launcher is a rank host too.
+    pub fn launcher_runs_ranks(&self) -> bool {
+        self.launcher_runs_ranks
+    }
+
+    /// Where the key pair is mounted.
+    pub fn ssh_mount_path(&self) -> &str {
+        &self.ssh_mount_path
+    }
+
+    /// When the launcher Job is created.
+    pub fn launcher_creation(&self) -> LauncherCreation {
+        self.launcher_creation
+    }
+
+    /// Runs `mpirun`.
+    pub fn launcher(&self) -> &Replica {
+        &self.launcher
+    }
+
+    /// Absent: the launcher runs alone.
+    pub fn worker(&self) -> Option<&Replica> {
+        self.worker.as_ref()
+    }
+
+    /// What is removed at the end.
+    pub fn clean_pod_policy(&self) -> CleanPodPolicy {
+        self.clean_pod_policy
+    }
+
+    /// Copied to the launcher Job.
+    pub fn ttl_seconds_after_finished(&self) -> Option<u32> {
+        self.ttl_seconds_after_finished
+    }
+
+    /// Copied to the launcher Job.
+    pub fn active_deadline_seconds(&self) -> Option<u64> {
+        self.active_deadline_seconds
+    }
+
+    /// Copied to the launcher Job.
+    pub fn backoff_limit(&self) -> Option<u32> {
+        self.backoff_limit
+    }
+
+    /// For gang scheduling.
+    pub fn scheduling_policy(&self) -> &SchedulingPolicy {
+        &self.scheduling_policy
+    }
+
+    /// `spec.runPolicy.suspend`.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// What the annotations say.
+    pub fn wishes(&self) -> &Wishes {
+        &self.wishes
+    }
+
+    /// All annotations (Volcano reads its queue there).
+    pub fn annotations(&self) -> &BTreeMap<String, String> {
+        &self.annotations
+    }
+
+    /// As stored now.
+    pub fn status(&self) -> &JobStatus {
+        &self.status
+    }
+
+    /// The same job under the cluster domain that its pin names.
+    #[must_use]
+    pub fn under_domain(mut self, cluster_domain: Option<&str>) -> Self {
+        self.names = Names::new(self.names.job(), self.names.namespace(), cluster_domain);
+        self
+    }
+
+    /// The same job as if its annotations named this launcher plugin, or none.
+    #[must_use]
+    pub fn with_plugin(mut self, name: Option<&str>) -> Self {
+        self.wishes.plugin = name.map(str::to_owned);
+        self
+    }
+
+    /// The same job as if its annotations named this tuner, too.
+    #[must_use]
+    pub fn with_tuner(mut self, name: &str) -> Self {
+        if !self.wishes.tuners.iter().any(|tuner| tuner == name) {
+            self.wishes.tuners.push(name.to_owned());
+        }
+        self
+    }
+
+    /// The same job as if its user wrote the whole command.
+    #[must_use]
+    pub fn without_rendered_command(mut self) -> Self {
+        self.wishes.renders_command = false;
+        self
+    }
+
+    /// The same job where the cluster says what a lost worker means, unless its annotations do.
+    #[must_use]
+    pub fn with_lost_worker_default(mut self, policy: LostWorker) -> Self {
+        self.wishes.lost_worker.get_or_insert(policy);
+        self
+    }
+
+    /// Number of workers that should exist while the job runs.
+    pub fn workers(&self) -> u32 {
+        self.worker.as_ref().map_or(0, |worker| worker.replicas)
+    }
+
+    /// The replica index label of worker `index`: the launcher takes 0 if it runs ranks.
+    pub fn replica_index(&self, index: u32) -> u32 {
+        index + u32::from(self.launcher_runs_ranks)
+    }
+
+    /// Path of a file beside the key pair.
+    pub fn ssh_file(&self, name: &str) -> String {
+        format!("{}/{name}", self.ssh_mount_path.trim_end_matches('/'))
+    }
+
+    /// `team-a/pi`, for people.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.names.namespace(), self.names.job())
+    }
+}

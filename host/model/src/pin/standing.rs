@@ -1,0 +1,148 @@
+//! Whether a job has a pin, and whether it can be trusted.
+
+use super::chain::{ADOPTED, Pin};
+use crate::{
+    api::wire::ANNOTATION_PIN,
+    job::ValidJob,
+    seen::{ObjectSeen, Seen},
+};
+
+/// Whether a job has a pin, by what is seen of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing of the job has started: it gets a pin now.
+    Fresh,
+    /// Rendered by this until it ends.
+    Pinned(Pin),
+    /// Started by another operator (the MPI Operator, before the switch): kept up, not rendered.
+    Adopted,
+    /// It had a pin and has none that can be trusted: nothing is rendered anew. Says what was found.
+    Lost(String),
+}
+
+impl Standing {
+    /// Objects of an earlier job of the same name do not count.
+    pub fn of(job: &ValidJob, seen: &Seen) -> Self {
+        let ours = |object: &ObjectSeen| object.controller.as_ref() == Some(job.uid());
+        let config = seen.config.as_ref().filter(|config| ours(&config.object));
+        let launcher = seen.launcher.as_ref().filter(|launcher| ours(&launcher.object));
+        let on_config = config.and_then(|config| config.pin.as_deref());
+        let adopted = on_config == Some(ADOPTED) && launcher.is_some();
+        let on_config = on_config.filter(|_| !adopted);
+        let on_launcher = launcher.and_then(|launcher| launcher.pin.as_deref());
+        match (on_config, on_launcher) {
+            (Some(one), Some(other)) if one != other => Self::Lost(format!(
+                "annotation {ANNOTATION_PIN} of ConfigMap {} and Job {} contradict each other",
+                job.names().config(),
+                job.names().launcher()
+            )),
+            (Some(text), _) | (None, Some(text)) => Pin::from_annotation(text).map_or_else(
+                || Self::Lost(format!("annotation {ANNOTATION_PIN} holds something that is no pin")),
+                Self::Pinned,
+            ),
+            // Suspended, nothing of it runs: it gets a pin, and `diff` makes its launcher Job anew.
+            (None, None) if launcher.is_some_and(|launcher| !launcher.suspended) => Self::Adopted,
+            (None, None) if !adopted && config.is_some_and(|config| config.content.is_some()) => Self::Lost(
+                format!("annotation {ANNOTATION_PIN} was removed from ConfigMap {}", job.names().config()),
+            ),
+            (None, None)
+                if config.is_none()
+                    && seen.workers().any(|pod| pod.controller.as_ref() == Some(job.uid())) =>
+            {
+                Self::Lost(format!(
+                    "ConfigMap {} was deleted while its workers were there",
+                    job.names().config()
+                ))
+            }
+            (None, None) => Self::Fresh,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        claims::Facts,
+        digest::Digest,
+        job::Verdict,
+        object::Uid,
+        pin::PinnedPlugin,
+        seen::{ConfigSeen, LauncherSeen},
+    };
+
+    fn job() -> ValidJob {
+        let template = serde_json::json!({ "spec": { "containers": [{ "name": "main" }] } });
+        let raw = serde_json::json!({
+            "metadata": { "name": "pi", "namespace": "team-a", "uid": "u1" },
+            "spec": { "mpiReplicaSpecs": { "Launcher": { "template": template } } },
+        });
+        match ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) {
+            Verdict::Valid(job) => *job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn config(owner: &str, pin: Option<&str>) -> ConfigSeen {
+        ConfigSeen {
+            object: ObjectSeen { controller: Some(Uid::from(owner)), ..ObjectSeen::default() },
+            content: Some("digest".into()),
+            pin: pin.map(Into::into),
+        }
+    }
+
+    fn launcher(pin: Option<&str>) -> LauncherSeen {
+        let object = ObjectSeen { controller: Some(Uid::from("u1")), ..ObjectSeen::default() };
+        LauncherSeen { object, pin: pin.map(Into::into), ..LauncherSeen::default() }
+    }
+
+    #[test]
+    fn a_job_is_pinned_once_and_objects_of_its_predecessor_do_not_count() {
+        let text = pin().to_annotation();
+        let of = |seen: &Seen| Standing::of(&job(), seen);
+
+        assert_eq!(of(&Seen::default()), Standing::Fresh);
+        let old = Seen { config: Some(config("u0", Some(&text))), ..Seen::default() };
+        assert_eq!(of(&old), Standing::Fresh);
+        let pinned = Seen { config: Some(config("u1", Some(&text))), ..Seen::default() };
+        assert_eq!(of(&pinned), Standing::Pinned(pin()));
+        let on_launcher = Seen { launcher: Some(launcher(Some(&text))), ..Seen::default() };
+        assert_eq!(of(&on_launcher), Standing::Pinned(pin()));
+    }
+
+    #[test]
+    fn a_pin_that_is_gone_or_contradicts_itself_is_lost_and_never_made_anew() {
+        let text = pin().to_annotation();
+        let removed = Seen { config: Some(config("u1", None)), ..Seen::default() };
+        let mangled = Seen { config: Some(config("u1", Some("{}"))), ..Seen::default() };
+        let contradicting = Seen {
+            config: Some(config("u1", Some(&text))),
+            launcher: Some(launcher(Some(&text.replace("-q", "-v")))),
+            ..Seen::default()
+        };
+
+        for seen in [removed, mangled, contradicting] {
+            assert!(matches!(Standing::of(&job(), &seen), Standing::Lost(_)), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_launcher_without_a_pin_was_started_by_another_operator() {
+        let seen = Seen { launcher: Some(launcher(None)), ..Seen::default() };
+
+        assert_eq!(Standing::of(&job(), &seen), Standing::Adopted);
+    }
+
+    fn pin() -> Pin {
+        Pin {
+            launcher: PinnedPlugin {
+                name: "openmpi".into(),
+                digest: Digest::of(b"openmpi"),
+                settings: [("ssh-args".to_owned(), "-q".to_owned())].into(),
+            },
+            tuners: vec![],
+            cluster_domain: Some("k8s.example".into()),
+            claims: [("resourceclaims/nic".to_owned(), Facts::default())].into(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What came through: a plan without anything that a plugin may not do.
+
+use crate::plan::{EnvValue, File, Note, Port};
+
+/// A plan that passed every rule, sorted by what it touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// For the launcher's main container.
+    pub launcher: Grant,
+    /// For the workers' main container.
+    pub worker: Grant,
+    /// The launcher's whole command, if the job asked for it.
+    pub launch_command: Option<Vec<String>>,
+    /// Words before the user's command in the launcher.
+    pub prefix_command: Vec<String>,
+    /// Files beside the host list, by name.
+    pub job_files: Vec<File>,
+    /// Files for every pod; `place` is one of the known places.
+    pub everywhere: Vec<File>,
+    /// Size of `/dev/shm`, if granted: a Kubernetes quantity.
+    pub shared_memory: Option<String>,
+    /// `IPC_LOCK`, if granted.
+    pub lock_memory: bool,
+    /// For the user: the plugins' own, and wishes that were not granted.
+    pub notes: Vec<Note>,
+}
+
+/// What one role's main container gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// In plan order, names unique (the last edit of a name wins at the place of the first).
+    pub env: Vec<GrantedEnv>,
+    /// Names unique.
+    pub ports: Vec<Port>,
+}
+
+/// A variable that may be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantedEnv {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: EnvValue,
+    /// Replaces the user's value.
+    pub force: bool,
+    /// The plugin whose value it is.
+    pub by: String,
+    /// The plugins whose values it replaced.
+    pub replaced: Vec<String>,
+}

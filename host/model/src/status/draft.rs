@@ -1,0 +1,60 @@
+//! What is to be told, while it is put together.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{
+    outcome::Outcome,
+    tale::{Event, Tale},
+};
+use crate::{
+    api::{mpijob::JobStatus, wire},
+    condition,
+    job::ValidJob,
+    phase::Phase,
+    seen::Seen,
+};
+
+/// The tale while it is being written.
+pub(super) struct Draft<'a> {
+    pub job: &'a ValidJob,
+    pub seen: &'a Seen,
+    pub outcome: &'a Outcome,
+    pub now: Timestamp,
+    pub phase: Phase,
+    pub status: JobStatus,
+    pub tale: Tale,
+}
+
+impl Draft<'_> {
+    pub fn set(&mut self, kind: &'static str, holds: bool, reason: &str, message: &str) -> bool {
+        let claim = condition::Claim { kind, holds, reason, message };
+        condition::set(&mut self.status, claim, self.now)
+    }
+
+    pub fn event(&mut self, warning: bool, reason: &str, message: &str) {
+        let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
+        self.tale.events.push(event);
+    }
+
+    /// An event about what was done, as against what the status says from now on.
+    pub fn act(&mut self, warning: bool, reason: &str, message: &str) {
+        let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
+        self.tale.acts.push(event);
+    }
+
+    pub fn wake(&mut self, after: Duration) {
+        self.tale.wake = Some(self.tale.wake.map_or(after, |earlier| earlier.min(after)));
+    }
+}
+
+/// At most [`wire::MAX_MESSAGE`] bytes; a longer text ends in `...`.
+pub fn shorten(text: &str) -> String {
+    const MARK: &str = "...";
+    if text.len() <= wire::MAX_MESSAGE {
+        return text.to_owned();
+    }
+    let kept = text.floor_char_boundary(wire::MAX_MESSAGE - MARK.len());
+    format!("{}{MARK}", text.get(..kept).unwrap_or_default())
+}
