@@ -31,7 +31,10 @@ use crate::{
     key::JobKey,
     metrics::Metrics,
     pace::Flow,
-    rest::{Rest, Stop, Tries},
+    rest::{
+        Rest,
+        persist::{Stop, Tries},
+    },
 };
 
 /// A pass stops beginning new writes after this long and lets the next one go on, so that a user's change of

@@ -27,11 +27,11 @@ use tokio::{
 };
 
 use crate::{
-    lease::Standing,
     metadata::AnyObject,
     metrics::Metrics,
     pace::Flow,
     rest::{Call, MERGE_PATCH, Rest},
+    standing::Standing,
 };
 
 /// client-go's limits, which users of the MPI Operator know: 25 events at once, then one in 5 minutes.

@@ -26,6 +26,7 @@ pub mod named;
 pub mod pace;
 pub mod rate;
 pub mod rest;
+pub mod standing;
 pub mod table;
 pub mod wake;
 pub mod watch;

@@ -32,7 +32,10 @@ use crate::{
     metrics::Metrics,
     named::Named,
     pace::Flow,
-    rest::{Call, MERGE_PATCH, Rest, Stop, Tries},
+    rest::{
+        Call, MERGE_PATCH, Rest,
+        persist::{Stop, Tries},
+    },
     wake::{Cause, Wake},
 };
 

@@ -9,6 +9,7 @@
 //!
 //! The lease does not go through here: it has a client of its own.
 
+mod flow;
 mod shares;
 mod turns;
 
@@ -23,7 +24,12 @@ use tokio::{
     time::Instant,
 };
 
-use self::{shares::Shares, turns::Turns};
+pub use self::flow::Flow;
+use self::{
+    flow::{FLOWS, MOST},
+    shares::Shares,
+    turns::Turns,
+};
 use crate::{
     metrics::Metrics,
     rate::{Bucket, Rate},
@@ -33,36 +39,12 @@ use crate::{
 /// a scheduler takes; 4 keep the small things going on an overloaded server.
 const START: usize = 64;
 const LEAST: usize = 4;
-const MOST: usize = 256;
 /// Additive increase: one more per so many good answers.
 const OKS_PER_RAISE: usize = 100;
 /// One overload refuses all requests in flight; it is one reason to slow down, not two hundred.
 const BETWEEN_CUTS: Duration = Duration::from_secs(1);
 /// A server that asks for longer is asked again earlier; it can repeat itself.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-/// Kinds of requests in the order in which they go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flow {
-    /// Services, ConfigMaps, Secrets, `PodGroups`, Jobs, statuses: few, and others wait for them.
-    Objects,
-    /// Pods: many.
-    Pods,
-    /// Events: nobody waits for them.
-    Events,
-}
-
-const FLOWS: usize = 3;
-
-impl Flow {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Objects => "objects",
-            Self::Pods => "pods",
-            Self::Events => "events",
-        }
-    }
-}
 
 /// What an answer says about the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,9 +78,6 @@ pub struct Permit {
     since: Instant,
 }
 
-/// A turn that was granted but whose taker may have gone away: comes back by itself.
-type Grant = oneshot::Sender<Permit>;
-
 struct State {
     limit: usize,
     in_flight: usize,
@@ -107,7 +86,7 @@ struct State {
     paused: Option<Instant>,
     bucket: Option<Bucket>,
     shares: Shares,
-    waiting: [Turns; FLOWS],
+    waiting: [Turns<Permit>; FLOWS],
 }
 
 impl Pace {

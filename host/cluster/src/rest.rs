@@ -1,8 +1,6 @@
 //! One request to the API server: with a time limit, paced, counted, and its refusal told apart.
 
-mod persist;
-
-pub use self::persist::{Stop, Tries};
+pub mod persist;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,9 +13,9 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::{
-    lease::Standing,
     metrics::Metrics,
     pace::{Answer, Flow, Pace, Permit},
+    standing::Standing,
 };
 
 /// An API server that has not answered a single-object request after this long will not; its own limit for
@@ -320,7 +318,7 @@ fn excerpt(body: &Bytes) -> String {
 }
 
 /// The error and its causes, so that "connection refused" is not lost behind "service error".
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

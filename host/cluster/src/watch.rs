@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use self::{
     classes::{Classes, PRIORITY_CLASS},
     follow::{Folds, Follow},
-    rows::Rows,
+    rows::{Rows, Target},
     source::Source,
 };
 use crate::{
@@ -37,8 +37,8 @@ use crate::{
     kind::Watched,
     kinds::{self, Visit},
     last_seen::LastSeen,
-    lease::Standing,
     metrics::Metrics,
+    standing::Standing,
     wake::Wake,
 };
 
@@ -61,10 +61,12 @@ pub struct Watches {
     pub standing: Standing,
 }
 
-/// Becomes true once a kind has been listed.
-pub type Synced = watch::Sender<bool>;
-
 impl Watches {
+    fn target(&self) -> Target {
+        let (wake, metrics) = (Arc::clone(&self.wake), Arc::clone(&self.metrics));
+        Target { index: self.index.clone(), wake, metrics }
+    }
+
     /// The watch of every kind, each to be run until the process ends, with what says that it has listed all.
     pub fn all(&self, client: &Client, gang: &Gang) -> Vec<Watching> {
         struct Start<'a>(&'a Watches, &'a Client, Vec<Watching>);
@@ -73,7 +75,7 @@ impl Watches {
                 let Self(watches, client, started) = self;
                 let source =
                     Source::of((*client).clone(), &K::FACTS, watches.namespace.as_deref(), K::selector());
-                started.push(watches.follow(K::FACTS.kind, source, Rows::<K>::new((*watches).clone())));
+                started.push(watches.follow(K::FACTS.kind, source, Rows::<K>::new(watches.target())));
             }
         }
         let mut start = Start(self, client, Vec::new());

@@ -37,11 +37,11 @@ use coxswain_cluster::{
     key::JobKey,
     kinds,
     last_seen::LastSeen,
-    lease::Standing,
     live::{Claimed, Live},
     metrics::Metrics,
     pace::Pace,
     rest::Rest,
+    standing::Standing,
     wake::{Cause, Wake},
     watch::{Watches, Watching},
 };

@@ -15,15 +15,14 @@ use tokio::{
 };
 
 use crate::{
-    LiveJobs, Plugins,
+    jobs::LiveJobs,
     pauses::Pauses,
     registry::Active,
+    serving::Plugins,
     source::Candidate,
     state::{Outcome, Served},
 };
 
-/// How long a copy must have been of no use before it is removed: a pin is seen some seconds after it was chosen.
-const GRACE: Duration = Duration::from_mins(2);
 /// How often that is looked at. It costs no request.
 const COLLECTION: Duration = Duration::from_secs(20);
 /// How long a new leader waits until the plugins have been looked at again. After it, what served the standby serves.
@@ -32,53 +31,6 @@ const TURN: Duration = Duration::from_secs(20);
 /// How long it waits until all of them have their copies, and then for their outcomes. After it, jobs go on, and copies are
 /// made up for.
 const SAVING: Duration = Duration::from_secs(20);
-
-/// Copies that are there, and since when nothing has needed them.
-#[derive(Debug, Default)]
-pub struct Copies {
-    unneeded_since: BTreeMap<Digest, Option<Instant>>,
-    /// The term in which they were listed: in between, another leader may have removed some.
-    listed_in: Option<u64>,
-}
-
-impl Copies {
-    /// These are there, and no others.
-    fn relist(&mut self, listed: &[Digest], term: u64) {
-        self.unneeded_since.retain(|digest, _| listed.contains(digest));
-        for digest in listed {
-            self.add(digest);
-        }
-        self.listed_in = Some(term);
-    }
-
-    /// One is there.
-    pub fn add(&mut self, digest: &Digest) {
-        self.unneeded_since.entry(digest.clone()).or_default();
-    }
-
-    /// One is there no more.
-    pub fn remove(&mut self, digest: &Digest) {
-        self.unneeded_since.remove(digest);
-    }
-
-    /// Whether it is there.
-    pub fn contains(&self, digest: &Digest) -> bool {
-        self.unneeded_since.contains_key(digest)
-    }
-
-    /// Those that nothing has needed for long enough.
-    pub fn unneeded(&mut self, needed: &BTreeSet<Digest>, now: Instant) -> Vec<Digest> {
-        let mut unneeded = Vec::new();
-        for (digest, since) in &mut self.unneeded_since {
-            if needed.contains(digest) {
-                *since = None;
-            } else if now.duration_since(*since.get_or_insert(now)) >= GRACE {
-                unneeded.push(digest.clone());
-            }
-        }
-        unneeded
-    }
-}
 
 impl Plugins {
     /// Called when a term begins, before the first pass: what served under the leader before serves on, and everything that
@@ -149,7 +101,7 @@ impl Plugins {
         Ok(())
     }
 
-    pub(super) async fn save_copy_if_leading(&self, candidate: &Candidate) -> Result<()> {
+    pub(crate) async fn save_copy_if_leading(&self, candidate: &Candidate) -> Result<()> {
         let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return Ok(()) };
         let mut copies = self.copies.lock().await;
         if !copies.contains(&candidate.digest) {
@@ -160,7 +112,7 @@ impl Plugins {
     }
 
     /// Reads what an earlier process, or the leader before, left; `None` if it is what was there the last time.
-    pub(super) async fn recall(&self) -> Result<Option<BTreeMap<String, Outcome>>> {
+    pub(crate) async fn recall(&self) -> Result<Option<BTreeMap<String, Outcome>>> {
         let Some(store) = &self.store else { return Ok(None) };
         let stored = store.outcomes().await?;
         let mut known = self.known.lock().await;
@@ -172,7 +124,7 @@ impl Plugins {
     }
 
     /// Lets the last good component of a plugin serve, until its ConfigMap has been looked at.
-    pub(super) async fn revive(&self, name: &str, outcome: &Outcome) {
+    pub(crate) async fn revive(&self, name: &str, outcome: &Outcome) {
         self.write(|registry| registry.restrict(name, outcome.access.clone()));
         let Some(served) =
             outcome.active.as_ref().filter(|served| self.serving(name).as_ref() != Some(served))
@@ -236,38 +188,5 @@ impl Plugins {
         let pinned = self.jobs.as_ref().map(LiveJobs::pinned).unwrap_or_default();
         needed.extend(pinned.iter().flat_map(|(_, pin)| pin.plugins()).map(|plugin| plugin.digest.clone()));
         needed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_goes_after_two_minutes_without_use_and_a_use_in_between_counts_anew() {
-        let digest = Digest::of(b"1");
-        let (none, all) = (BTreeSet::new(), BTreeSet::from([digest.clone()]));
-        let mut copies = Copies::default();
-        copies.add(&digest);
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-
-        assert_eq!(copies.unneeded(&none, at(0)), []);
-        assert_eq!(copies.unneeded(&none, at(119)), []);
-        assert_eq!(copies.unneeded(&all, at(119)), []);
-        assert_eq!(copies.unneeded(&none, at(121)), []);
-        assert_eq!(copies.unneeded(&none, at(241)), [digest]);
-    }
-
-    #[test]
-    fn a_copy_that_another_leader_removed_is_there_no_more() {
-        let (gone, there) = (Digest::of(b"1"), Digest::of(b"2"));
-        let mut copies = Copies::default();
-        copies.add(&gone);
-
-        copies.relist(std::slice::from_ref(&there), 2);
-
-        assert!(copies.contains(&there) && !copies.contains(&gone));
-        assert_eq!(copies.listed_in, Some(2));
     }
 }

@@ -9,7 +9,7 @@ use coxswain_model::pin::{Digest, Pin};
 use coxswain_sandbox::{Break, Call, Function, Observer, Plugin};
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec, core::Collector, exponential_buckets};
 
-use crate::{pipeline::Verdict, registry::Active};
+use crate::{registry::Active, verdict::Verdict};
 use coxswain_cluster::{key::JobKey, metrics::Registry};
 
 /// By plugin and the first digits of its digest, which bounds them by the components in memory.

@@ -9,56 +9,24 @@ use futures::{StreamExt as _, stream};
 use tokio::task::spawn_blocking;
 
 use crate::{
-    LiveJobs, Plugins, as_settings,
+    jobs::LiveJobs,
     jobs::Seen,
     probes,
     registry::{Active, merged},
+    serving::Plugins,
+    settings::as_settings,
     shadow::{self, Compared, Shadow},
     source::{Candidate, MAX_COMPONENT, Wish},
     state::{Outcome, Served, Waiting},
     trust::Vouched,
     vectors,
+    verdict::{Refusal, Verdict},
 };
 use coxswain_cluster::key::JobKey;
 
-/// What became of a wish.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It served before: nothing to tell.
-    Unchanged,
-    /// New jobs get it. What to tell beside that.
-    Serves(String),
-    /// What served before serves in its place, as the administrator asked.
-    RolledBack(Digest),
-    /// It waits for an administrator's word.
-    Held(String),
-    /// It does not serve.
-    Refused(Refusal),
-}
-
-/// Why a wish does not serve.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// For the author, or for whoever wrote the ConfigMap.
-    pub why: String,
-    /// The bytes are at fault: they stay refused.
-    pub bytes: bool,
-}
-
-impl Refusal {
-    fn of_bytes(why: String) -> Self {
-        Self { why, bytes: true }
-    }
-
-    /// Something beside the bytes is at fault, or this moment.
-    fn of_wish(why: String) -> Self {
-        Self { why, bytes: false }
-    }
-}
-
 impl Plugins {
     /// Decides on a wish and carries it out.
-    pub(super) async fn offer(&self, wish: Wish) -> Verdict {
+    pub(crate) async fn offer(&self, wish: Wish) -> Verdict {
         let (name, digest) = (wish.candidate.name.clone(), wish.candidate.digest.clone());
         let verdict = match self.try_offer(wish).await {
             Ok(verdict) => verdict,
@@ -124,7 +92,7 @@ impl Plugins {
     }
 
     /// Loads a component, unless it is at hand.
-    pub(super) async fn load(&self, candidate: &Candidate) -> Result<Plugin, Refusal> {
+    pub(crate) async fn load(&self, candidate: &Candidate) -> Result<Plugin, Refusal> {
         let at_hand = self.read(|registry| registry.component(&candidate.digest));
         if let Some(plugin) = at_hand.filter(|plugin| plugin.name() == candidate.name) {
             return Ok(plugin);
@@ -143,7 +111,7 @@ impl Plugins {
     }
 
     /// The administrator's settings over the declared defaults, as the plugin itself judges them.
-    pub(super) async fn check_settings(
+    pub(crate) async fn check_settings(
         &self,
         plugin: &Plugin,
         given: &BTreeMap<String, String>,
@@ -309,7 +277,7 @@ fn replaced(old: &Chain, pin: &Pin, candidate: &Active, seen: &Seen) -> Chain {
 impl Plugins {
     /// Changes what is known of a plugin. A failure to write it costs only that the next process does not know; it is
     /// logged, and written again with the next change.
-    pub(super) async fn note(&self, plugin: &str, change: impl FnOnce(&mut Outcome)) {
+    pub(crate) async fn note(&self, plugin: &str, change: impl FnOnce(&mut Outcome)) {
         let mut known = self.known.lock().await;
         known.change(plugin, change);
         let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return };

@@ -14,7 +14,7 @@ use coxswain_model::{
 use coxswain_sandbox::{Chain, Fault, Link, Plugin};
 use serde_json::Value;
 
-use crate::{as_settings, registry};
+use crate::{registry, settings::as_settings};
 
 /// Stands where the API server would put the job's uid.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";

@@ -37,7 +37,7 @@ use coxswain_sandbox::Plugin;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use self::expect::Expect;
+use self::expect::{Expect, text};
 use crate::{
     probes,
     trial::{self, SO_FAR, Trial, Tried},
@@ -223,16 +223,6 @@ fn unexpected(why: &str, expected: Option<&str>) -> Vec<String> {
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let values = BTreeMap::<String, Value>::deserialize(deserializer)?;
     values.into_iter().map(|(key, value)| Ok((key, text(value)?))).collect()
-}
-
-/// A scalar as it is written.
-fn text<E: serde::de::Error>(value: Value) -> Result<String, E> {
-    match value {
-        Value::String(text) => Ok(text),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        other => Err(E::custom(format!("{other} must be a text"))),
-    }
 }
 
 #[cfg(test)]

@@ -19,12 +19,13 @@ use kube::{
 use tokio::{sync::watch, time::sleep};
 
 use crate::{
-    Plugins, Turns,
     access::Access,
     pauses::Pauses,
-    pipeline::{Refusal, Verdict},
+    serving::Plugins,
     source::{LABEL_PLUGIN, Unusable, Wish},
     state::{Outcome, Served, timed},
+    turns::Turns,
+    verdict::{Refusal, Verdict},
 };
 
 /// What is followed, in log and `/readyz`.
@@ -297,7 +298,7 @@ fn words(plugins: &Plugins, plugin: &str, verdict: &Verdict) -> Option<(bool, &'
 
 impl Plugins {
     /// Digest and settings that new jobs get.
-    pub(super) fn serving(&self, plugin: &str) -> Option<Served> {
+    pub(crate) fn serving(&self, plugin: &str) -> Option<Served> {
         self.read(|registry| registry.active(plugin).map(super::registry::Active::served))
     }
 

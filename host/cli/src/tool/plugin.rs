@@ -4,6 +4,7 @@ mod check;
 pub(super) mod component;
 mod decide;
 mod diff;
+mod format;
 mod list;
 mod new;
 mod pack;
@@ -13,7 +14,7 @@ mod standing;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use tokio::task::spawn_blocking;
 
 /// What to do.
@@ -51,14 +52,4 @@ impl Command {
             Self::Rollback(arguments) => decide::rollback(arguments).await,
         }
     }
-}
-
-/// Form of the output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people; colours on a terminal.
-    #[default]
-    Text,
-    /// One JSON document.
-    Json,
 }

@@ -19,7 +19,7 @@ use crate::{
     kinds::written,
     metadata::AnyObject,
     pace::Flow,
-    rest::{Call, MERGE_PATCH, Refused, Stop},
+    rest::{Call, MERGE_PATCH, Refused, persist::Stop},
 };
 
 impl Applier<'_> {

@@ -11,10 +11,10 @@ use super::*;
 use crate::{
     kind::Watched as _,
     kinds::{DecodedMpiJob, DecodedPod},
-    lease::Standing,
     pace::Pace,
     rate::Rate,
     rest::Call,
+    standing::Standing,
 };
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 

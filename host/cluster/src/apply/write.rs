@@ -15,7 +15,7 @@ use crate::{
     keys,
     kinds::{WrittenKind, written},
     pace::Flow,
-    rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, Stop},
+    rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, persist::Stop},
 };
 
 impl Applier<'_> {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{FLOWS, Flow};
+use super::flow::{FLOWS, Flow, MOST};
 
 /// A namespace may hold so many times what is free: all of the limit if it is alone (the pace has a third more than
 /// that), and never so much that nothing is left for one that comes.
@@ -83,7 +83,7 @@ impl Shares {
         if let Some(limit) = limits.and_then(|limits| limits.get_mut(flow as usize)) {
             *limit = limit
                 .map(|limit| Limit { most: limit.most + 1, changed: now })
-                .filter(|limit| limit.most < super::MOST);
+                .filter(|limit| limit.most < MOST);
         }
     }
 

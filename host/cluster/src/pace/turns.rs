@@ -6,20 +6,21 @@ use std::{
     sync::Arc,
 };
 
-use super::Grant;
+use tokio::sync::oneshot;
+
+/// Who waits is told by this.
+pub(super) type Grant<P> = oneshot::Sender<P>;
 
 /// See the module.
-#[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct Turns<P> {
     circle: VecDeque<Arc<str>>,
-    namespaces: HashMap<Arc<str>, Jobs>,
+    namespaces: HashMap<Arc<str>, Jobs<P>>,
 }
 
 /// One queue a job.
-#[derive(Default)]
-struct Jobs {
+struct Jobs<P> {
     circle: VecDeque<Arc<str>>,
-    queues: HashMap<Arc<str>, VecDeque<Grant>>,
+    queues: HashMap<Arc<str>, VecDeque<Grant<P>>>,
 }
 
 /// The namespace of a holder; one that names none stands for itself.
@@ -27,9 +28,21 @@ pub(super) fn namespace(holder: &str) -> &str {
     holder.split_once('/').map_or(holder, |(namespace, _)| namespace)
 }
 
-impl Turns {
+impl<P> Default for Turns<P> {
+    fn default() -> Self {
+        Self { circle: VecDeque::new(), namespaces: HashMap::new() }
+    }
+}
+
+impl<P> Default for Jobs<P> {
+    fn default() -> Self {
+        Self { circle: VecDeque::new(), queues: HashMap::new() }
+    }
+}
+
+impl<P> Turns<P> {
     /// Puts a request of `holder` in line.
-    pub(super) fn push(&mut self, holder: &str, grant: Grant) {
+    pub(super) fn push(&mut self, holder: &str, grant: Grant<P>) {
         let namespace = namespace(holder);
         if let Some(jobs) = self.namespaces.get_mut(namespace) {
             jobs.push(holder, grant);
@@ -46,7 +59,7 @@ impl Turns {
     }
 
     /// Takes the next request of the namespace at this place.
-    pub(super) fn take(&mut self, place: usize) -> Option<(Arc<str>, Grant)> {
+    pub(super) fn take(&mut self, place: usize) -> Option<(Arc<str>, Grant<P>)> {
         let namespace = self.circle.remove(place)?;
         let jobs = self.namespaces.get_mut(&namespace)?;
         let grant = jobs.pop();
@@ -59,8 +72,8 @@ impl Turns {
     }
 }
 
-impl Jobs {
-    fn push(&mut self, holder: &str, grant: Grant) {
+impl<P> Jobs<P> {
+    fn push(&mut self, holder: &str, grant: Grant<P>) {
         if let Some(queue) = self.queues.get_mut(holder) {
             // Where nothing is granted for long, those who have gone away must not pile up.
             while queue.front().is_some_and(Grant::is_closed) {
@@ -74,7 +87,7 @@ impl Jobs {
         self.queues.insert(holder, VecDeque::from([grant]));
     }
 
-    fn pop(&mut self) -> Option<Grant> {
+    fn pop(&mut self) -> Option<Grant<P>> {
         let holder = self.circle.pop_front()?;
         let queue = self.queues.get_mut(&holder)?;
         let grant = queue.pop_front();

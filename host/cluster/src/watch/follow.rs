@@ -4,10 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use coxswain_model::seen::{Uid, Version};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 use super::{
-    Synced,
     check::{Check, Picture, Progress, picture},
     course::{Ask, Course, Failure, Listed},
     cut::Cut,
@@ -22,6 +24,9 @@ const PAGE: u32 = 100;
 /// bounds how long a kind may be unseen without anybody's knowing.
 const WATCH: Duration = Duration::from_mins(2);
 const LONGER: Duration = Duration::from_secs(30);
+
+/// Becomes true once a kind has been listed.
+pub type Synced = watch::Sender<bool>;
 
 /// What is made of a kind's objects. The index behind it is never locked between two calls.
 pub trait Folds: Send {

@@ -1,12 +1,11 @@
 //! What becomes of the objects of a kind of which the index has a table.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
 use coxswain_model::seen::{Uid, Version};
 use jiff::Timestamp;
 
 use super::{
-    Watches,
     check::Picture,
     cut::Cut,
     follow::Folds,
@@ -14,36 +13,48 @@ use super::{
 };
 use crate::{
     events::Subject,
-    index::Index,
+    index::{Index, Shared},
     key::JobKey,
     kind::{Facts, Watched},
     metadata::AnyObject,
+    metrics::Metrics,
     table::Row as _,
-    wake::Cause,
+    wake::{Cause, Wake},
 };
+
+/// Where the rows go, and who is told.
+#[derive(Clone)]
+pub struct Target {
+    /// Folded into.
+    pub index: Shared,
+    /// Told which job to look at.
+    pub wake: Wake,
+    /// Counts what is set aside and repaired.
+    pub metrics: Arc<Metrics>,
+}
 
 /// See the module.
 pub struct Rows<K> {
-    watches: Watches,
+    target: Target,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: Watched> Rows<K> {
     /// Folded into the table of the kind.
-    pub fn new(watches: Watches) -> Self {
-        Self { watches, kind: PhantomData }
+    pub fn new(target: Target) -> Self {
+        Self { target, kind: PhantomData }
     }
 
     /// Changes the index, notes what has left and wakes whom it concerns.
     fn fold(&self, change: impl FnOnce(&mut Index) -> Vec<(JobKey, Cause)>) {
         let woken = {
-            let mut index = self.watches.index.write();
+            let mut index = self.target.index.write();
             let woken = change(&mut index);
             index.note_left(Timestamp::now());
             woken
         };
         for (job, cause) in &woken {
-            (self.watches.wake)(job, *cause);
+            (self.target.wake)(job, *cause);
         }
     }
 
@@ -62,7 +73,7 @@ impl<K: Watched> Rows<K> {
         };
         let (namespace, name) = (subject.namespace.clone(), subject.name.clone());
         if index.aside.put(subject, why.clone()) {
-            self.watches.metrics.watches().set_aside(kind);
+            self.target.metrics.watches().set_aside(kind);
             tracing::error!(kind, namespace, name, why, "an object is set aside until it changes");
         }
     }
@@ -172,7 +183,7 @@ impl<K: Watched> Folds for Rows<K> {
             lost = repairs.lost;
             let (kind, ghosts) = (K::FACTS.kind, repairs.ghosts.len());
             if ghosts + lost > 0 {
-                self.watches.metrics.watches().repaired(kind, ghosts + lost);
+                self.target.metrics.watches().repaired(kind, ghosts + lost);
                 let jobs: Vec<String> = repairs.ghosts.iter().take(3).map(ToString::to_string).collect();
                 tracing::warn!(
                     kind,

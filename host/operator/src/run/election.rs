@@ -6,8 +6,9 @@ use coxswain_model::api::wire;
 use kube::Client;
 
 use coxswain_cluster::{
-    lease::{Candidate, LeaseApi, Standing, Timing},
+    lease::{Candidate, LeaseApi, Timing},
     metrics::Metrics,
+    standing::Standing,
 };
 
 /// A holder that has not renewed for the lease's 15 s and 20 more is stuck, as in the MPI Operator.

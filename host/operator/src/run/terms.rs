@@ -17,7 +17,7 @@ use super::{
     sight::{Sight, words},
 };
 use crate::{metrics::ReconcileMetrics, options::Options, queue::Queue};
-use coxswain_cluster::{events::Subject, lease::Standing, live::Live, wake::Cause};
+use coxswain_cluster::{events::Subject, live::Live, standing::Standing, wake::Cause};
 use coxswain_plugins::Plugins;
 
 /// How long passes may go on after this replica was told to end, or gives the lease up.

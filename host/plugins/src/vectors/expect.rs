@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for Text {
         match (part("contains"), part("field")) {
             (Some(part), _) => Ok(Self::Contains(part)),
             (_, Some(name)) => Ok(Self::Field(name)),
-            _ => super::text(value).map(Self::Is).map_err(|_: D::Error| {
+            _ => text(value).map(Self::Is).map_err(|_: D::Error| {
                 serde::de::Error::custom("must be a text, {contains: TEXT}, {field: NAME} or null")
             }),
         }
@@ -209,5 +209,15 @@ pub fn field(field: PodField) -> &'static str {
         PodField::NodeName => "node-name",
         PodField::HostIp => "host-ip",
         PodField::ReplicaIndex => "replica-index",
+    }
+}
+
+/// A scalar as it is written.
+pub fn text<E: serde::de::Error>(value: Value) -> Result<String, E> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        other => Err(E::custom(format!("{other} must be a text"))),
     }
 }

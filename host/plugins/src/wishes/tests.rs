@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::{InCluster, LiveJobs, Rules, state::Store};
-use coxswain_cluster::{index::Shared, lease::Standing, metrics::Metrics};
+use coxswain_cluster::{index::Shared, metrics::Metrics, standing::Standing};
 
 /// Plugins of a cluster that answers so, and the follower's task.
 fn follower(

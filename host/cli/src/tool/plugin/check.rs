@@ -14,8 +14,8 @@ use coxswain_model::{plan::Note, policy::ClusterPolicy};
 use coxswain_sandbox::{Call, Compiler, Function, Observer, Plugin, Sandbox};
 
 use super::{
-    Format,
     component::{Component, Named},
+    format::Format,
     report::{About, Check, Cost, Report},
 };
 use coxswain_plugins::{

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::{Format, component};
+use super::{component, format::Format};
 use crate::tool::{
     rendering::{self, Around, Rendering},
     table::{BAD, DIM, GOOD, HEAD},

@@ -11,9 +11,9 @@ use clap::Args;
 use coxswain_model::pin::Digest;
 
 use super::{
-    Format,
     decide::Place,
-    standing::{Standing, State, gather, standings},
+    format::Format,
+    standing::{Standing, State, gather::gather, standings},
 };
 use crate::tool::table::{BAD, Cell, DIM, GOOD, HEAD, Table, WARN};
 

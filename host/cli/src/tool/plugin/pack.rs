@@ -18,8 +18,8 @@ use k8s_openapi::{ByteString, api::core::v1::ConfigMap};
 use kube::api::ObjectMeta;
 
 use super::{
-    Format,
     component::{Component, Named},
+    format::Format,
 };
 use coxswain_plugins::{
     access::Access,

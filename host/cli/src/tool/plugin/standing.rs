@@ -4,18 +4,16 @@
 //! In: the ConfigMaps of the plugin namespace and the cluster's jobs, as [`gather`] reads them. Out: a [`Standing`] for
 //! each plugin, decided by [`standings`] without a cluster.
 
-mod gather;
+pub mod gather;
+pub mod gathered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use coxswain_model::pin::{Digest, Pin};
 use serde::Serialize;
 
-pub use self::gather::gather;
-use coxswain_plugins::{
-    source::Wish,
-    state::{Outcome, Refusal, Served, Waiting},
-};
+use self::gathered::{About, Asked, Gathered, LiveJob};
+use coxswain_plugins::state::{Outcome, Refusal, Served, Waiting};
 
 /// How a plugin stands.
 #[derive(Debug, Serialize)]
@@ -84,16 +82,6 @@ pub struct Serving {
     pub about: Option<About>,
 }
 
-/// What a component says of itself.
-#[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "the contract's own words")]
-pub struct About {
-    pub version: String,
-    pub summary: String,
-    pub kinds: Vec<&'static str>,
-    pub serves: Vec<String>,
-}
-
 /// Jobs that one component renders until they end.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Pinned {
@@ -110,41 +98,6 @@ pub struct Fault {
     pub job: String,
     /// What its condition says.
     pub message: String,
-}
-
-/// A ConfigMap that asks for a plugin.
-#[derive(Debug)]
-pub struct Asked {
-    /// The label's value.
-    pub plugin: String,
-    /// Name of the ConfigMap.
-    pub config_map: String,
-    /// What it says, or why it cannot be read.
-    pub wish: Result<Wish, String>,
-}
-
-/// A job that has not ended.
-#[derive(Debug)]
-pub struct LiveJob {
-    /// `namespace/name`.
-    pub key: String,
-    /// What renders it, if anything does yet.
-    pub pin: Option<Pin>,
-    /// What the condition says, where a plugin broke on it.
-    pub fault: Option<String>,
-}
-
-/// Everything that was read.
-#[derive(Debug, Default)]
-pub struct Gathered {
-    /// What became of each plugin.
-    pub outcomes: BTreeMap<String, Outcome>,
-    /// Every plugin's ConfigMap.
-    pub asked: Vec<Asked>,
-    /// What components say of themselves.
-    pub about: BTreeMap<Digest, About>,
-    /// Absent: the jobs could not be listed.
-    pub jobs: Option<Vec<LiveJob>>,
 }
 
 /// Every plugin that serves, is asked for, or renders a live job, by name.

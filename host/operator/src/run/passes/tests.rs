@@ -19,11 +19,11 @@ use coxswain_cluster::{
     index::Shared,
     kind::Watched as _,
     kinds::{DecodedConfigMap, DecodedJob, DecodedMpiJob},
-    lease::Standing,
     live::Claimed,
     metrics::{Metrics, Registry},
     pace::Pace,
     rest::Rest,
+    standing::Standing,
     wake::Cause,
 };
 use coxswain_plugins::{InCluster, LiveJobs, Rules, state::Store};

@@ -15,7 +15,7 @@ use kube::{
     api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectList},
 };
 
-use super::{About, Asked, Gathered, LiveJob};
+use super::gathered::{About, Asked, Gathered, LiveJob};
 use coxswain_plugins::{
     source::{LABEL_PLUGIN, MAX_COMPONENT, Unusable, Wish},
     state::Store,

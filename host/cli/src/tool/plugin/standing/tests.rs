@@ -2,6 +2,7 @@ use coxswain_model::pin::PinnedPlugin;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use coxswain_plugins::source::Wish;
 use coxswain_plugins::source::{Candidate, Rollback};
 
 fn wish(bytes: &[u8]) -> Wish {

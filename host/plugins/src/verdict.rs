@@ -1,0 +1,39 @@
+//! What becomes of a wish.
+
+use coxswain_model::pin::Digest;
+
+/// What became of a wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It served before: nothing to tell.
+    Unchanged,
+    /// New jobs get it. What to tell beside that.
+    Serves(String),
+    /// What served before serves in its place, as the administrator asked.
+    RolledBack(Digest),
+    /// It waits for an administrator's word.
+    Held(String),
+    /// It does not serve.
+    Refused(Refusal),
+}
+
+/// Why a wish does not serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// For the author, or for whoever wrote the ConfigMap.
+    pub why: String,
+    /// The bytes are at fault: they stay refused.
+    pub bytes: bool,
+}
+
+impl Refusal {
+    /// The bytes are at fault.
+    pub fn of_bytes(why: String) -> Self {
+        Self { why, bytes: true }
+    }
+
+    /// Something beside the bytes is at fault, or this moment.
+    pub fn of_wish(why: String) -> Self {
+        Self { why, bytes: false }
+    }
+}
