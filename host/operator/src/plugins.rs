@@ -53,7 +53,7 @@ pub use self::{
     access::Access,
     jobs::LiveJobs,
     trust::{Signatures, Trust},
-    wishes::{Answer, KIND, follow},
+    wishes::{Answer, Followed, KIND, follow},
 };
 use self::{
     kept::Copies,

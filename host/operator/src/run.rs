@@ -39,7 +39,7 @@ use crate::{
     flags::Flags,
     log,
     metrics::Metrics,
-    plugins::{self, Answer, InCluster, LiveJobs, Plugins, Rules, Trust, state::Store},
+    plugins::{self, Answer, Followed, InCluster, LiveJobs, Plugins, Rules, Trust, state::Store},
     queue::{Cause, Queue, Settings},
     serve,
 };
@@ -131,8 +131,8 @@ async fn operate(flags: Flags, client: Client, for_lease: Client) -> anyhow::Res
         standing: standing.clone(),
     };
     let mut kinds = start_watches(&mut tasks, &watches, &client, &flags.gang());
-    let (plugins, plugins_ready) = start_plugins(&mut tasks, &flags, &client, &live, &kinds, &standing)?;
-    kinds.push(Kind { name: plugins::KIND, listed: plugins_ready });
+    let (plugins, plugins_ready) = start_plugins(&mut tasks, &flags, &client, &live, &kinds, &watches)?;
+    kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_seen.clone());
     tasks.spawn("sweep", sweep(watches));
     serve(&mut tasks, &flags, &sight, &standing, &live, &queue, &plugins).await?;
@@ -207,7 +207,7 @@ fn start_watches(tasks: &mut Tasks, watches: &Watches, client: &Client, gang: &G
     let mut kinds = Vec::new();
     let mut channel = |name| -> Synced {
         let (sender, listed) = watch::channel(false);
-        kinds.push(Kind { name, listed });
+        kinds.push(Kind { name, listed, is_vital: true });
         sender
     };
     let w = || watches.clone();
@@ -241,7 +241,7 @@ fn start_plugins(
     client: &Client,
     live: &Live,
     kinds: &[Kind],
-    standing: &Standing,
+    watches: &Watches,
 ) -> anyhow::Result<(Arc<Plugins>, watch::Receiver<bool>)> {
     let namespace = flags.plugins().to_owned();
     let keys = flags.plugin_keys.as_deref().map(|file| {
@@ -257,12 +257,13 @@ fn start_plugins(
     let cluster = InCluster {
         store: Store::new(client.clone(), &namespace),
         jobs: LiveJobs { index: live.index.clone(), gang: flags.gang(), synced },
-        standing: standing.clone(),
+        standing: watches.standing.clone(),
     };
     let (plugins, turns) = Plugins::in_cluster(rules, cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
+    let (last_seen, metrics) = (watches.last_seen.clone(), Arc::clone(&watches.metrics));
     let floor = flags.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
         // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
@@ -271,7 +272,8 @@ fn start_plugins(
             return;
         }
         let tell = |answer: Answer| live.plugin_answered(&namespace, answer);
-        plugins::follow(following, client, turns, &namespace, ready, tell).await;
+        let followed = Followed { client, namespace: &namespace, last_seen, metrics };
+        plugins::follow(following, followed, turns, ready, tell).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))

@@ -26,11 +26,15 @@ use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+pub use self::{
+    check::Picture,
+    cut::Cut,
+    follow::{Folds, Follow},
+    source::Source,
+};
 use self::{
     classes::Classes,
-    follow::{Folds, Follow},
     rows::{Kind, Rows},
-    source::Source,
 };
 use super::{
     Wake,
