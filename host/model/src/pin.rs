@@ -3,7 +3,7 @@
 //! Written on the job's ConfigMap before its first worker exists, and again on the launcher Job. Scaling,
 //! resuming and a new operator all render by the pin, whatever the cluster's plugins have become meanwhile.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -91,6 +91,18 @@ pub struct PinnedPlugin {
     pub settings: BTreeMap<String, String>,
 }
 
+/// Most bytes of a pin as an annotation: some plugins with their settings. No longer one is made, nor honoured: tenants can
+/// write annotations of 256 KiB on as many ConfigMaps as they like, and all are kept in memory.
+pub const MOST: usize = 16 << 10;
+
+/// Kept in the place of what is longer than that.
+const TOO_LONG: &str = "too long";
+
+/// What is kept of the annotation's text.
+pub fn kept(text: &str) -> Arc<str> {
+    if text.len() > MOST { TOO_LONG.into() } else { text.into() }
+}
+
 /// What renders a job for life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -163,6 +175,9 @@ impl Standing {
                 job.names.config(),
                 job.names.launcher()
             )),
+            (Some(TOO_LONG), _) | (None, Some(TOO_LONG)) => {
+                Self::Lost(format!("annotation {ANNOTATION_PIN} is longer than any pin, {MOST} bytes"))
+            }
             (Some(text), _) | (None, Some(text)) => Pin::from_annotation(text).map_or_else(
                 || Self::Lost(format!("annotation {ANNOTATION_PIN} holds something that is no pin")),
                 Self::Pinned,
@@ -248,6 +263,20 @@ mod tests {
         for seen in [removed, mangled, contradicting] {
             assert!(matches!(Standing::of(&job(), &seen), Standing::Lost(_)), "{seen:?}");
         }
+    }
+
+    #[test]
+    fn what_is_longer_than_any_pin_is_lost_and_not_kept() {
+        let mut long = pin();
+        long.launcher.settings.insert("ssh-args".to_owned(), "x".repeat(MOST));
+        let kept_pin = kept(&long.to_annotation());
+        assert!(kept_pin.len() < 16, "{} bytes are kept", kept_pin.len());
+
+        let seen = Seen { config: Some(config("u1", Some(&kept_pin))), ..Seen::default() };
+
+        let Standing::Lost(why) = Standing::of(&job(), &seen) else { panic!("it is honoured") };
+        assert!(why.contains("16384 bytes"), "{why}");
+        assert_eq!(*kept(&pin().to_annotation()), pin().to_annotation());
     }
 
     #[test]

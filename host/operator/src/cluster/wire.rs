@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use coxswain_model::{
     api::{MpiJob, wire},
+    pin,
     seen::{
         ConfigSeen, LauncherEnd, LauncherSeen, ObjectSeen, PodFailure, PodGroupSeen, PodPhase, PodSeen, Role,
         SecretSeen, ServiceSeen, SliceSeen, Uid, Version,
@@ -24,6 +25,14 @@ use super::{
     index::{JobRow, Named},
     key::JobKey,
 };
+
+/// Most bytes that are kept of an annotation that holds a digest, and of a uid: no real one has as many, and tenants can
+/// write texts of any length there, on as many objects as they like.
+const LONGEST: usize = 128;
+/// Most keys that are kept of a map that we correct; what is beyond them, later passes correct. And the longest one: a
+/// domain, a slash and a name.
+const KEYS: usize = 64;
+const LONGEST_KEY: usize = 317;
 
 /// An object of a watched kind as decoded.
 pub trait Wire: Resource<DynamicType = ()> {
@@ -399,7 +408,7 @@ impl Wire for ServiceWire {
             object: object(&self.metadata),
             selects_job: ours.iter().all(|(key, value)| selector.get(*key).is_some_and(|v| v == value))
                 && selector.len() == ours.len(),
-            extra_selectors: extra.map(|key| key.as_str().into()).collect(),
+            extra_selectors: keys(extra),
             publishes_not_ready: self.spec.publish_not_ready_addresses,
         };
         Some((job, Named::new(&self.metadata, seen)))
@@ -418,7 +427,7 @@ impl Wire for SliceWire {
                 && endpoint.hostname.as_deref().is_some_and(|name| !name.is_empty())
         };
         let endpoints = self.endpoints.into_iter().flatten().filter(is_published);
-        let pods = endpoints.filter_map(|endpoint| Some(Uid::from(endpoint.target_ref?.uid.as_str())));
+        let pods = endpoints.filter_map(|endpoint| Some(Uid::from(clipped(&endpoint.target_ref?.uid))));
         let seen = SliceSeen { object: object(&self.metadata), pods: pods.collect() };
         Some((job, Named::new(&self.metadata, seen)))
     }
@@ -434,13 +443,13 @@ impl Wire for ConfigWire {
             let owners = self.metadata.owner_references.iter().flatten();
             object.controller = owners
                 .filter(|owner| owner.kind == wire::KIND && owner.api_version == wire::API_VERSION)
-                .map(|owner| Uid::from(owner.uid.as_str()))
+                .map(|owner| Uid::from(clipped(&owner.uid)))
                 .next();
         }
         let seen = ConfigSeen {
             object,
-            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(Into::into),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(Into::into),
+            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
+            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
         };
         Some((job, Named::new(&self.metadata, seen)))
     }
@@ -476,7 +485,7 @@ impl Wire for LauncherWire {
         });
         let seen = LauncherSeen {
             object: object(&self.metadata),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(Into::into),
+            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
             suspended: self.spec.suspend.unwrap_or(false),
             started: status.start_time.is_some(),
             failed: status.failed,
@@ -514,8 +523,8 @@ fn group(meta: &ObjectMeta, spec: GroupWireSpec, kind: Kind) -> Option<(JobKey, 
     let seen = PodGroupSeen {
         kind,
         object: object(meta),
-        content: annotation(meta, wire::ANNOTATION_CONTENT).map(Into::into),
-        resources: resources.keys().map(|key| key.as_str().into()).collect(),
+        content: annotation(meta, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
+        resources: keys(resources.keys()),
     };
     Some((job, Named::new(meta, seen)))
 }
@@ -539,7 +548,15 @@ fn version(meta: &ObjectMeta) -> Version {
 
 fn controller(meta: &ObjectMeta) -> Option<Uid> {
     let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
-    Some(Uid::from(owner.uid.as_str()))
+    Some(Uid::from(clipped(&owner.uid)))
+}
+
+fn keys<'a>(all: impl Iterator<Item = &'a String>) -> Vec<Box<str>> {
+    all.filter(|key| key.len() <= LONGEST_KEY).take(KEYS).map(|key| key.as_str().into()).collect()
+}
+
+fn clipped(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default()
 }
 
 fn object(meta: &ObjectMeta) -> ObjectSeen {
