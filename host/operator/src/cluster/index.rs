@@ -142,6 +142,11 @@ impl Shared {
         row.and_then(|row| row.job()).map(Arc::new)
     }
 
+    /// Bytes that the job takes decoded, about; 0 if there is none.
+    pub fn decoded(&self, key: &JobKey) -> usize {
+        self.read().job(key).map_or(0, |row| row.decoded)
+    }
+
     /// For folding.
     pub fn write(&self) -> RwLockWriteGuard<'_, Index> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
@@ -158,6 +163,17 @@ pub struct JobRow {
     asked: Arc<[u8]>,
     status: Option<Arc<[u8]>>,
     ended: bool,
+    decoded: usize,
+}
+
+/// A map takes a node of eleven keys and values.
+const MAP: usize = 640;
+/// Any other value: itself, its key, its text.
+const VALUE: usize = 100;
+
+/// Bytes that JSON of so many bytes, maps and other values takes decoded.
+pub(super) fn decoded(bytes: usize, maps: usize, values: usize) -> usize {
+    bytes + maps * MAP + values * VALUE
 }
 
 impl JobRow {
@@ -167,9 +183,11 @@ impl JobRow {
         let uid = Uid::from(metadata.uid.as_str());
         let version = Version::from(metadata.resource_version.as_str());
         let metadata = Metadata { resource_version: String::new(), ..metadata.clone() };
-        let asked = packed(&Asked { metadata, spec });
+        let (asked, status_text) = (text(&Asked { metadata, spec }), status.as_ref().map(text));
         let ended = status.as_ref().is_some_and(phase::is_finished);
-        Self { uid, version, asked, status: status.as_ref().map(packed), ended }
+        let decoded = size(&asked) + status_text.as_deref().map_or(0, size);
+        let status = status_text.as_deref().map(packed);
+        Self { uid, version, asked: packed(&asked), status, ended, decoded }
     }
 
     /// Its status says that it has succeeded or failed.
@@ -197,12 +215,21 @@ struct Asked<'a> {
     spec: &'a MpiJobSpec,
 }
 
+fn text(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// What it takes decoded, at most: braces and commas in texts count, too.
+fn size(json: &[u8]) -> usize {
+    let count = |byte| json.iter().filter(|one| **one == byte).count();
+    decoded(json.len(), count(b'{'), count(b','))
+}
+
 /// Maps are ordered and the compressor is deterministic, so equal values give equal bytes.
-fn packed(value: &impl Serialize) -> Arc<[u8]> {
-    let text = serde_json::to_vec(value).unwrap_or_default();
+fn packed(text: &[u8]) -> Arc<[u8]> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     // It cannot fail: what it writes goes to memory.
-    let written = encoder.write_all(&text);
+    let written = encoder.write_all(text);
     written.and_then(|()| encoder.finish()).unwrap_or_default().into()
 }
 
