@@ -1,35 +1,38 @@
 //! Kubernetes events: core/v1, as the MPI Operator writes them, because clients match on their fields.
 //!
-//! Passes only hand them over. A bounded queue and a task of its own write them, after everything else, so that
-//! no event delays a pod. Per object at most [`BURST`] and then one per [`REFILL`]; the same event again within
+//! Passes only hand them over. A task of its own writes them, after everything else, so that no event delays a pod;
+//! those of one object one after the other, those of others beside them, as the namespaces' turns go ([`super::pace`]).
+//! What waits is bounded. Per object at most [`BURST`] and then one per [`REFILL`]; the same event again within
 //! [`REPEAT`] raises the count of the first one.
+
+mod told;
+mod waiting;
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use coxswain_model::{
-    api::{MpiJob, wire},
-    seen::Uid,
-    status::Event,
-};
+use coxswain_model::{api::wire, seen::Uid, status::Event};
+use futures::{StreamExt, stream::FuturesUnordered};
 use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::{
-    sync::{
-        mpsc::{self, Receiver, Sender},
-        watch,
-    },
-    time::Instant,
+    sync::{Notify, watch},
+    time::{Instant, timeout},
 };
 
+pub use self::told::Subject;
+use self::{
+    told::Told,
+    waiting::{Queued, Waiting},
+};
 use crate::{
     metadata::AnyObject,
     metrics::Metrics,
-    pace::Flow,
+    pace::{Flow, Permit},
     rest::{Call, MERGE_PATCH, Rest},
     standing::Standing,
 };
@@ -39,78 +42,48 @@ const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_mins(5);
 /// client-go forgets repetitions after 10 minutes.
 const REPEAT: Duration = Duration::from_mins(10);
-/// Events that may wait: a few for each of a hundred jobs that start at once; more are dropped and counted.
-const QUEUE: usize = 1024;
 
 /// How long the last events may take when the process ends.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// The object that an event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
-    /// `apiVersion`.
-    pub api_version: &'static str,
-    /// `kind`.
-    pub kind: &'static str,
-    /// `metadata.namespace`.
-    pub namespace: String,
-    /// `metadata.name`.
-    pub name: String,
-    /// `metadata.uid`.
-    pub uid: String,
-    /// `metadata.resourceVersion`, if known.
-    pub version: String,
-}
-
-impl Subject {
-    /// A job.
-    pub fn job(job: &MpiJob) -> Self {
-        Self {
-            api_version: wire::API_VERSION,
-            kind: wire::KIND,
-            namespace: job.metadata.namespace.clone(),
-            name: job.metadata.name.clone(),
-            uid: job.metadata.uid.clone(),
-            version: job.metadata.resource_version.clone(),
-        }
-    }
-
-    /// On whose behalf its events are written.
-    fn holder(&self) -> String {
-        format!("{}/{}", self.namespace, self.name)
-    }
-}
-
 /// Takes events from passes.
 #[derive(Clone)]
 pub struct Sink {
-    queue: Sender<Told>,
+    shared: Arc<Shared>,
     standing: Option<Standing>,
     metrics: Arc<Metrics>,
 }
 
-/// An event on its way.
-struct Told {
-    subject: Subject,
-    event: Event,
-    component: &'static str,
-    /// It is written in this term or never: whoever leads next tells what it sees itself.
-    term: Option<u64>,
+/// Between those who tell and the one who writes.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    told: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Waiting,
+    memory: Memory,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Writes them.
 pub struct Writer {
-    queue: Receiver<Told>,
+    shared: Arc<Shared>,
     rest: Rest,
-    metrics: Arc<Metrics>,
-    memory: Memory,
 }
 
 /// A sink and the writer at its other end.
 pub fn channel(rest: Rest, metrics: Arc<Metrics>) -> (Sink, Writer) {
-    let (sender, receiver) = mpsc::channel(QUEUE);
-    let sink = Sink { queue: sender, standing: rest.standing().cloned(), metrics: Arc::clone(&metrics) };
-    (sink, Writer { queue: receiver, rest, metrics, memory: Memory::default() })
+    let shared = Arc::<Shared>::default();
+    let sink = Sink { shared: Arc::clone(&shared), standing: rest.standing().cloned(), metrics };
+    (sink, Writer { shared, rest })
 }
 
 impl Sink {
@@ -125,76 +98,92 @@ impl Sink {
         if term == Some(None) {
             return;
         }
-        if self.queue.try_send(Told { subject, event, component, term: term.flatten() }).is_err() {
+        let told = Told { subject, event, component, term: term.flatten() };
+        let is_kept = {
+            let mut state = self.shared.lock();
+            state.memory.spend(&told.subject, Instant::now()) && state.waiting.push(told)
+        };
+        if !is_kept {
             self.metrics.event_dropped();
         }
+        self.shared.told.notify_one();
     }
 }
 
 impl Writer {
     /// Runs until it is told to stop, then writes what waits, so that a process that ends keeps nothing to itself.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        let mut queues = FuturesUnordered::new();
+        let begun = || self.shared.lock().waiting.begun().into_iter().map(|queue| self.work_off(queue));
         loop {
-            let next = tokio::select! {
+            queues.extend(begun());
+            tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                next = self.queue.recv() => next,
-            };
-            let Some(told) = next else { return };
-            self.write(told).await;
+                () = self.shared.told.notified() => {}
+                Some(()) = queues.next() => {}
+            }
         }
         let flush = async {
-            while let Ok(told) = self.queue.try_recv() {
-                self.write(told).await;
+            queues.extend(begun());
+            while queues.next().await.is_some() {
+                queues.extend(begun());
             }
         };
-        let _ = tokio::time::timeout(FLUSH, flush).await;
+        let _ = timeout(FLUSH, flush).await;
     }
 
-    async fn write(&mut self, told: Told) {
+    /// Writes the events of one object, one after the other, until there are none. Until its turn has come an event waits
+    /// where it may still be lost to others.
+    async fn work_off(&self, mut queue: Queued) {
+        loop {
+            let permit = tokio::select! {
+                biased;
+                _ = &mut queue.lost => return,
+                permit = self.rest.turn(Flow::Events, &queue.object) => permit,
+            };
+            let Some(told) = self.shared.lock().waiting.take(&queue) else { return };
+            self.write(permit, told).await;
+            if self.shared.lock().waiting.is_over(&queue) {
+                return;
+            }
+        }
+    }
+
+    async fn write(&self, permit: Permit, told: Told) {
         let Told { subject, event, component, term } = &told;
-        self.rest = self.rest.clone().in_term(*term);
         let (now, time) = (Instant::now(), Timestamp::now());
-        let what = match self.memory.next(subject, event, now) {
-            Next::Drop => return self.metrics.event_dropped(),
-            Next::New => self.post(subject, event, component, time).await,
-            Next::Again { name, count } => self.count(subject, &name, count, time).await,
+        let again = self.shared.lock().memory.again(subject, event, now);
+        let is_new = again.is_none();
+        let call = match again {
+            None => post(subject, event, component, time),
+            Some((name, count)) => raise(subject, &name, count, time),
         };
-        match what {
-            Ok(Some(name)) => self.memory.written(subject, event, name, now),
-            Ok(None) => {}
+        let rest = self.rest.clone().in_term(*term);
+        match rest.send_now(permit, call.metadata_only()).await {
+            Ok(body) if is_new => {
+                if let Some(name) = AnyObject::read(&body).metadata.name {
+                    self.shared.lock().memory.written(subject, event, name, now);
+                }
+            }
+            Ok(_) => {}
             Err(error) => {
                 tracing::debug!(namespace = subject.namespace, name = subject.name, %error, "writing an event");
             }
         }
     }
+}
 
-    async fn post(
-        &self,
-        subject: &Subject,
-        event: &Event,
-        component: &str,
-        time: Timestamp,
-    ) -> Result<Option<String>, super::rest::Refused> {
-        let path = format!("/api/v1/namespaces/{}/events", subject.namespace);
-        let call = Call::new("Event", Method::POST, path).json(&manifest(subject, event, component, time));
-        let body = self.rest.send(Flow::Events, &subject.holder(), call.metadata_only()).await?;
-        Ok(AnyObject::read(&body).metadata.name)
-    }
+fn post(subject: &Subject, event: &Event, component: &str, time: Timestamp) -> Call {
+    let path = format!("/api/v1/namespaces/{}/events", subject.namespace);
+    Call::new("Event", Method::POST, path).json(&manifest(subject, event, component, time))
+}
 
-    async fn count(
-        &self,
-        subject: &Subject,
-        name: &str,
-        count: u32,
-        time: Timestamp,
-    ) -> Result<Option<String>, super::rest::Refused> {
-        let path = format!("/api/v1/namespaces/{}/events/{name}", subject.namespace);
-        let again = json!({"count": count, "lastTimestamp": seconds(time)});
-        let call = Call::new("Event", Method::PATCH, path).body(MERGE_PATCH, again.to_string());
-        self.rest.send(Flow::Events, &subject.holder(), call.metadata_only()).await?;
-        Ok(None)
-    }
+/// Says of an event that was written how often it has happened.
+fn raise(subject: &Subject, name: &str, count: u32, time: Timestamp) -> Call {
+    let path = format!("/api/v1/namespaces/{}/events/{name}", subject.namespace);
+    let again = json!({"count": count, "lastTimestamp": seconds(time)});
+    Call::new("Event", Method::PATCH, path).body(MERGE_PATCH, again.to_string())
 }
 
 /// The object that is written. Host, action, related, reporting instance, event time and series stay unset.
@@ -232,14 +221,6 @@ fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What to do with an event.
-#[derive(Debug, PartialEq, Eq)]
-enum Next {
-    New,
-    Again { name: String, count: u32 },
-    Drop,
-}
-
 /// What was written lately. Bounded by the objects of the last [`REPEAT`].
 #[derive(Default)]
 struct Memory {
@@ -261,25 +242,25 @@ struct Written {
 }
 
 impl Memory {
-    fn next(&mut self, subject: &Subject, event: &Event, now: Instant) -> Next {
+    /// Whether one more may be told of this object.
+    fn spend(&mut self, subject: &Subject, now: Instant) -> bool {
         self.sweep(now);
         let recent = self.subjects.entry(Uid::from(subject.uid.as_str())).or_insert_with(|| Recent {
             tokens: BURST,
             refilled: now,
             events: VecDeque::new(),
         });
-        if !recent.spend(now) {
-            return Next::Drop;
-        }
+        recent.spend(now)
+    }
+
+    /// The name of the same event where it was written lately, and how often it has happened with this time.
+    fn again(&mut self, subject: &Subject, event: &Event, now: Instant) -> Option<(String, u32)> {
+        let recent = self.subjects.get_mut(&Uid::from(subject.uid.as_str()))?;
         recent.events.retain(|written| now.saturating_duration_since(written.last) < REPEAT);
-        match recent.events.iter_mut().find(|written| written.event == *event) {
-            Some(written) => {
-                written.count += 1;
-                written.last = now;
-                Next::Again { name: written.name.clone(), count: written.count }
-            }
-            None => Next::New,
-        }
+        let written = recent.events.iter_mut().find(|written| written.event == *event)?;
+        written.count += 1;
+        written.last = now;
+        Some((written.name.clone(), written.count))
     }
 
     fn written(&mut self, subject: &Subject, event: &Event, name: String, now: Instant) {

@@ -121,6 +121,11 @@ impl Shared {
         row.and_then(|row| row.job()).map(Arc::new)
     }
 
+    /// Bytes that the job takes decoded, about; 0 if there is none.
+    pub fn decoded(&self, key: &JobKey) -> usize {
+        self.read().job(key).map_or(0, JobRow::decoded)
+    }
+
     /// For folding.
     pub fn write(&self) -> RwLockWriteGuard<'_, Index> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)

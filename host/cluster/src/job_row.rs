@@ -29,6 +29,17 @@ pub struct JobRow {
     asked: Arc<[u8]>,
     status: Option<Arc<[u8]>>,
     ended: bool,
+    decoded: usize,
+}
+
+/// A map takes a node of eleven keys and values.
+const MAP: usize = 640;
+/// Any other value: itself, its key, its text.
+const VALUE: usize = 100;
+
+/// Bytes that JSON of so many bytes, maps and other values takes decoded.
+pub fn decoded(bytes: usize, maps: usize, values: usize) -> usize {
+    bytes + maps * MAP + values * VALUE
 }
 
 impl JobRow {
@@ -38,9 +49,16 @@ impl JobRow {
         let uid = Uid::from(metadata.uid.as_str());
         let version = Version::from(metadata.resource_version.as_str());
         let metadata = Metadata { resource_version: String::new(), ..metadata.clone() };
-        let asked = packed(&Asked { metadata, spec });
+        let (asked, status_text) = (text(&Asked { metadata, spec }), status.as_ref().map(text));
         let ended = status.as_ref().is_some_and(phase::is_finished);
-        Self { uid, version, asked, status: status.as_ref().map(packed), ended }
+        let decoded = size(&asked) + status_text.as_deref().map_or(0, size);
+        let status = status_text.as_deref().map(packed);
+        Self { uid, version, asked: packed(&asked), status, ended, decoded }
+    }
+
+    /// Bytes that it takes decoded, about.
+    pub fn decoded(&self) -> usize {
+        self.decoded
     }
 
     /// Its status says that it has succeeded or failed.
@@ -68,12 +86,21 @@ struct Asked<'a> {
     spec: &'a MpiJobSpec,
 }
 
+fn text(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// What it takes decoded, at most: braces and commas in texts count, too.
+fn size(json: &[u8]) -> usize {
+    let count = |byte| json.iter().filter(|one| **one == byte).count();
+    decoded(json.len(), count(b'{'), count(b','))
+}
+
 /// Maps are ordered and the compressor is deterministic, so equal values give equal bytes.
-fn packed(value: &impl Serialize) -> Arc<[u8]> {
-    let text = serde_json::to_vec(value).unwrap_or_default();
+fn packed(text: &[u8]) -> Arc<[u8]> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     // It cannot fail: what it writes goes to memory.
-    let written = encoder.write_all(&text);
+    let written = encoder.write_all(text);
     written.and_then(|()| encoder.finish()).unwrap_or_default().into()
 }
 

@@ -9,6 +9,14 @@ use serde::{Deserialize, Deserializer};
 
 use crate::key::JobKey;
 
+/// Most bytes that are kept of an annotation that holds a digest, and of a uid: no real one has as many, and tenants can
+/// write texts of any length there, on as many objects as they like.
+const LONGEST: usize = 128;
+/// Most keys that are kept of a map that we correct; what is beyond them, later passes correct. And the longest one: a
+/// domain, a slash and a name.
+const KEYS: usize = 64;
+const LONGEST_KEY: usize = 317;
+
 /// Any object, by its metadata.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -87,7 +95,17 @@ pub fn version(meta: &ObjectMeta) -> Version {
 /// The uid of the owner that is the controller.
 pub fn controller(meta: &ObjectMeta) -> Option<Uid> {
     let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
-    Some(Uid::from(owner.uid.as_str()))
+    Some(Uid::from(clipped(&owner.uid)))
+}
+
+/// Of a map that we correct.
+pub fn keys<'a>(all: impl Iterator<Item = &'a String>) -> Vec<Box<str>> {
+    all.filter(|key| key.len() <= LONGEST_KEY).take(KEYS).map(|key| key.as_str().into()).collect()
+}
+
+/// The beginning of a text that tenants can make of any length.
+pub fn clipped(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default()
 }
 
 /// What is kept of every object.

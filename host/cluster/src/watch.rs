@@ -25,11 +25,15 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::watch;
 
+pub use self::{
+    check::Picture,
+    cut::Cut,
+    follow::{Folds, Follow},
+    source::Source,
+};
 use self::{
     classes::{Classes, PRIORITY_CLASS},
-    follow::{Folds, Follow},
     rows::{Rows, Target},
-    source::Source,
 };
 use crate::{
     events::Sink,

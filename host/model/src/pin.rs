@@ -7,7 +7,7 @@ mod chain;
 mod standing;
 
 pub use self::{
-    chain::{ADOPTED, Pin, PinnedPlugin},
+    chain::{ADOPTED, MOST, Pin, PinnedPlugin, kept},
     standing::Standing,
 };
 pub use crate::digest::{Digest, InvalidDigest};

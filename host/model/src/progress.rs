@@ -31,6 +31,9 @@ const MOST: Duration = Duration::from_secs(10);
 /// What the Job controller takes at most to say that a Job has ended whose pod has: it gathers for a second.
 const JOB_ENDS: Duration = Duration::from_secs(2);
 
+/// The same, and what it takes until all losses of workers have been reported ([`crate::status`]).
+const JOB_IS_JUDGED: Duration = Duration::from_secs(5);
+
 /// How long the update of the hosts script waits, if it is among `steps` and no launcher reads it yet.
 pub fn hosts_wait(
     job: &ValidJob,
@@ -51,16 +54,19 @@ pub fn is_hosts(job: &ValidJob, step: &Step) -> bool {
 }
 
 /// How long the status of `tale` waits, if it has nothing new in it but counters of a job that is not yet Running, or
-/// that is about to end.
+/// that is about to end or to be told how it ended.
 pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, tale: &Tale) -> Option<Duration> {
     let status = tale.status.as_ref()?;
-    let counters = phase == Phase::Active
+    let counters = matches!(phase, Phase::Active | Phase::Ended)
         && tale.events.is_empty()
         && status.conditions == job.status().conditions
         && status.start_time == job.status().start_time
         && status.completion_time == job.status().completion_time;
     if !counters {
         return None;
+    }
+    if phase == Phase::Ended {
+        return Some(JOB_IS_JUDGED);
     }
     let ends = seen.launcher_pods().count() > 0 && seen.launcher_pods().all(PodSeen::is_terminal);
     if ends {

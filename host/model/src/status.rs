@@ -45,10 +45,10 @@ use crate::{
 
 /// What to tell of a valid job. `seen` is observed after the writes.
 pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> Tale {
-    let now = whole_seconds(now);
+    let (exactly, now) = (now, whole_seconds(now));
     let phase = phase::of(job, seen);
-    let mut draft =
-        Draft { job, seen, outcome, now, phase, status: job.status().clone(), tale: Tale::default() };
+    let (status, tale) = (job.status().clone(), Tale::default());
+    let mut draft = Draft { job, seen, outcome, now, exactly, phase, status, tale };
     if phase == Phase::Finished {
         draft.clean_up();
     } else {

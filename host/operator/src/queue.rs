@@ -65,6 +65,11 @@ impl Queue {
         }
     }
 
+    /// The pass over this job takes so many slots: it is large.
+    pub fn takes(&self, job: &JobKey, slots: usize) {
+        self.lock().takes(job, slots);
+    }
+
     /// A pass over this job is over.
     pub fn ended(&self, job: &JobKey, how: Ended) {
         self.lock().ended(job, how, Instant::now(), rand::random());

@@ -227,7 +227,13 @@ async fn render(
         }
         Standing::Pinned(pin) => (pin, false),
         Standing::Fresh => match ctx.plugins.choose(&job) {
-            Ok(pin) => (Pin { claims: claims.facts.clone(), ..pin }, true),
+            Ok(pin) => {
+                let pin = Pin { claims: claims.facts.clone(), ..pin };
+                if let Some(trouble) = Trouble::too_long(&pin) {
+                    return (job, trouble.into());
+                }
+                (pin, true)
+            }
             Err(trouble) => return (job, trouble.into()),
         },
         Standing::Adopted => {

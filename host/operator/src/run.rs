@@ -45,7 +45,7 @@ use coxswain_cluster::{
     wake::{Cause, Wake},
     watch::{Watches, Watching},
 };
-use coxswain_plugins::{self as plugins, Answer, InCluster, LiveJobs, Plugins, state::Store};
+use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, state::Store};
 
 /// Threads that requests and watches share; plugins and key pairs have others. One does some 2 000 requests a second,
 /// more than an API server takes; each further one costs memory and wakes the others for nothing.
@@ -115,8 +115,8 @@ async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow:
         standing: standing.clone(),
     };
     let mut kinds = start_watches(&mut tasks, &watches, &client, &options.gang);
-    let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &standing)?;
-    kinds.push(Kind { name: plugins::KIND, listed: plugins_ready });
+    let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &watches)?;
+    kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_seen.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
     serve_health(&mut tasks, options.health_port, sight.clone(), standing.clone()).await?;
@@ -214,7 +214,7 @@ impl Stages {
 fn start_watches(tasks: &mut Tasks, watches: &Watches, client: &Client, gang: &Gang) -> Vec<Kind> {
     let start = |Watching { kind, listed, task }| {
         tasks.spawn(kind, task);
-        Kind { name: kind, listed }
+        Kind { name: kind, listed, is_vital: true }
     };
     watches.all(client, gang).into_iter().map(start).collect()
 }
@@ -227,19 +227,20 @@ fn start_plugins(
     client: &Client,
     live: &Live,
     kinds: &[Kind],
-    standing: &Standing,
+    watches: &Watches,
 ) -> anyhow::Result<(Arc<Plugins>, watch::Receiver<bool>)> {
     let namespace = options.plugin_namespace.clone();
     let synced = kinds.iter().map(|kind| kind.listed.clone()).collect();
     let cluster = InCluster {
         store: Store::new(client.clone(), &namespace),
         jobs: LiveJobs { index: live.index.clone(), gang: options.gang.clone(), synced },
-        standing: standing.clone(),
+        standing: watches.standing.clone(),
     };
     let (plugins, turns) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
+    let (last_seen, metrics) = (watches.last_seen.clone(), Arc::clone(&watches.metrics));
     let floor = options.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
         // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
@@ -248,7 +249,8 @@ fn start_plugins(
             return;
         }
         let tell = |answer: Answer| tell_of_plugin(&live, &namespace, answer);
-        plugins::follow(following, client, turns, &namespace, ready, tell).await;
+        let followed = Followed { client, namespace: &namespace, last_seen, metrics };
+        plugins::follow(following, followed, turns, ready, tell).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))

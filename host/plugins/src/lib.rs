@@ -31,5 +31,5 @@ pub use self::{
     serving::{COMPILE, InCluster, NoPlan, Plugins, Rules},
     trust::{Signatures, Trust},
     turns::Turns,
-    wishes::{Answer, KIND, follow},
+    wishes::{Answer, Followed, KIND, follow},
 };

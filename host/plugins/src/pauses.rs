@@ -18,3 +18,23 @@ impl Pauses {
         full.mul_f64(0.5 + f64::from(rand::random::<u8>()) / 510.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_longer_than_the_one_before_up_to_the_longest() {
+        let mut pauses = Pauses::default();
+        for full in [500, 1_000, 2_000, 4_000, 8_000, 15_000].into_iter().chain([15_000; 40]) {
+            let pause = pauses.next().as_millis();
+            assert!((full / 2..=full).contains(&pause), "{pause} ms of {full}");
+        }
+    }
+
+    #[test]
+    fn replicas_do_not_try_in_step() {
+        let firsts = std::collections::BTreeSet::from_iter((0..100).map(|_| Pauses::default().next()));
+        assert!(firsts.len() > 10, "{firsts:?}");
+    }
+}

@@ -1,23 +1,21 @@
-//! Follows the plugin ConfigMaps: each change is a wish, each wish is decided on ([`super::pipeline`]), and an event on
+//! Follows the plugin ConfigMaps: each change is a wish, each wish is decided on ([`crate::pipeline`]), and an event on
 //! the ConfigMap says how.
+
+mod inbox;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    pin::pin,
     sync::Arc,
-    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
-use futures::{StreamExt, future::pending};
+use futures::future::join;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{
-    Api, Client, ResourceExt,
-    api::ListParams,
-    runtime::{WatchStreamExt, watcher, watcher::Event},
-};
+use kube::{Api, Client, ResourceExt, api::ListParams};
 use tokio::{sync::watch, time::sleep};
 
+pub use self::inbox::KIND;
+use self::inbox::{CONFIG_MAP, Folded, Inbox, News};
 use crate::{
     access::Access,
     pauses::Pauses,
@@ -27,12 +25,11 @@ use crate::{
     turns::Turns,
     verdict::{Refusal, Verdict},
 };
-
-/// What is followed, in log and `/readyz`.
-pub const KIND: &str = "plugin ConfigMap";
-
-/// Plugins are some MiB in a page or two, and the API server gives itself a minute for any request.
-const LISTING: Duration = Duration::from_mins(1);
+use coxswain_cluster::{
+    last_seen::LastSeen,
+    metrics::Metrics,
+    watch::{Follow, Source},
+};
 
 /// What became of one wish, for an event on its ConfigMap.
 #[derive(Clone, Debug)]
@@ -59,75 +56,43 @@ struct Entry {
     answered: bool,
 }
 
-/// Follows the plugin ConfigMaps of `namespace`, for ever: what the API server refuses is tried again. `ready` turns true
-/// once all that were there at the start have been answered; `answer` carries the events out.
+/// Where the plugin ConfigMaps are, and who is told how their watch fares.
+pub struct Followed<'a> {
+    /// Asked.
+    pub client: Client,
+    /// The plugin namespace.
+    pub namespace: &'a str,
+    /// Told of signs of life.
+    pub last_seen: LastSeen,
+    /// Counts events.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Follows the plugin ConfigMaps, for ever: what the API server refuses is tried again. `ready` turns true once all that
+/// were there at the start have been answered; `answer` carries the events out.
 pub async fn follow(
     plugins: Arc<Plugins>,
-    client: Client,
-    mut turns: Turns,
-    namespace: &str,
+    followed: Followed<'_>,
+    turns: Turns,
     ready: watch::Sender<bool>,
-    mut answer: impl FnMut(Answer) + Send,
+    answer: impl FnMut(Answer) + Send,
 ) {
+    let Followed { client, namespace, last_seen, metrics } = followed;
     revive_all(&plugins).await;
-    let api = Api::<ConfigMap>::namespaced(client, namespace);
-    let watching = || watcher(api.clone(), watcher::Config::default().labels(LABEL_PLUGIN)).default_backoff();
-    let mut stream = pin!(watching());
-    let mut listing = true;
-    let mut wishes = Wishes {
-        plugins,
-        api: api.clone(),
-        by_name: BTreeMap::new(),
-        listed: BTreeSet::new(),
-        recalled: None,
+    let api = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+    let wishes = Wishes { plugins, api, by_name: BTreeMap::new(), listed: BTreeSet::new(), recalled: None };
+    let inbox = Inbox::default();
+    metrics.watches().begin(KIND);
+    let watching = Follow {
+        kind: KIND,
+        source: Source::of(client, &CONFIG_MAP, Some(namespace), Some(LABEL_PLUGIN.to_owned())),
+        folds: Folded::into(inbox.clone()),
+        // Not what counts as ready: they have to be answered, too.
+        synced: watch::Sender::new(false),
+        last_seen,
+        metrics,
     };
-    loop {
-        let event = tokio::select! {
-            biased;
-            Some(done) = turns.0.recv() => {
-                let answers = wishes.turn().await;
-                // Whoever asked may have gone on meanwhile.
-                let _ = done.send(answers.map(|answers| answers.into_iter().for_each(&mut answer)));
-                continue;
-            }
-            event = stream.next() => event,
-            () = sleep(LISTING), if listing => {
-                tracing::warn!(kind = KIND, error = "the list was not answered in time", "watching");
-                stream.set(watching());
-                continue;
-            }
-        };
-        listing = match &event {
-            Some(Ok(Event::Init | Event::InitApply(_))) => true,
-            Some(Ok(_)) => false,
-            _ => listing,
-        };
-        let answers = match event {
-            // It never ends, and backs off by itself.
-            None => pending().await,
-            Some(Err(error)) => {
-                tracing::warn!(kind = KIND, error = format!("{error:#}"), "watching");
-                continue;
-            }
-            Some(Ok(Event::Init)) => {
-                wishes.listed.clear();
-                continue;
-            }
-            Some(Ok(Event::InitApply(map))) => {
-                wishes.listed.insert(map.name_any());
-                wishes.put(map);
-                continue;
-            }
-            Some(Ok(Event::InitDone)) => wishes.relisted().await,
-            Some(Ok(Event::Apply(map))) => {
-                wishes.put(map);
-                wishes.settle().await
-            }
-            Some(Ok(Event::Delete(map))) => wishes.remove(&map.name_any()).await,
-        };
-        answers.into_iter().for_each(&mut answer);
-        ready.send_if_modified(|ready| !std::mem::replace(ready, true));
-    }
+    join(watching.run(), wishes.answer(inbox, turns, ready, answer)).await;
 }
 
 /// Lets what an earlier process left serve, before the ConfigMaps have been looked at: a broken one must not take it away.
@@ -157,6 +122,52 @@ struct Wishes {
 }
 
 impl Wishes {
+    /// Answers what the watch tells and whoever is about to lead, for ever.
+    async fn answer(
+        mut self,
+        inbox: Inbox,
+        mut turns: Turns,
+        ready: watch::Sender<bool>,
+        mut answer: impl FnMut(Answer) + Send,
+    ) {
+        loop {
+            let news = tokio::select! {
+                biased;
+                Some(done) = turns.0.recv() => {
+                    let answers = self.turn().await;
+                    // Whoever asked may have gone on meanwhile.
+                    let _ = done.send(answers.map(|answers| answers.into_iter().for_each(&mut answer)));
+                    continue;
+                }
+                news = inbox.news() => news,
+            };
+            let is_listed = news.listed.is_some();
+            self.told(news).await.into_iter().for_each(&mut answer);
+            if is_listed {
+                ready.send_if_modified(|ready| !std::mem::replace(ready, true));
+            }
+        }
+    }
+
+    /// What has changed. Nothing is forgotten before a list has ended, so that no plugin drops out for the length of one.
+    async fn told(&mut self, news: News) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for name in news.ended {
+            answers.append(&mut self.remove(&name).await);
+        }
+        for map in news.shown {
+            self.put(map);
+        }
+        match news.listed {
+            Some(listed) => {
+                self.listed = listed;
+                answers.append(&mut self.relisted().await);
+            }
+            None => answers.append(&mut self.settle().await),
+        }
+        answers
+    }
+
     /// A list is complete: what it does not name is gone. Nothing is forgotten before its end, so that no plugin
     /// drops out for the length of a relist.
     async fn relisted(&mut self) -> Vec<Answer> {

@@ -19,6 +19,8 @@ pub struct Asked {
     pub method: Method,
     /// Without the query.
     pub path: String,
+    /// Of the URL.
+    pub query: String,
     /// `Accept`.
     pub accept: String,
     /// `Content-Type`.
@@ -28,6 +30,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// It opens a watch.
+    pub fn watches(&self) -> bool {
+        self.query.contains("watch=true")
+    }
+
     /// `POST /api/v1/…/pods pi-worker-0`: method, last part of the path and name in the body.
     pub fn line(&self) -> String {
         let last = self.path.rsplit('/').next().unwrap_or_default();
@@ -102,6 +109,7 @@ impl Fake {
                     content: header("content-type"),
                     method: parts.method,
                     path: parts.uri.path().to_owned(),
+                    query: parts.uri.query().unwrap_or_default().to_owned(),
                     body: serde_json::from_slice(&bytes).unwrap_or_default(),
                 };
                 fake.asked.lock().unwrap().push(asked.clone());

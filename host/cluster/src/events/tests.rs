@@ -2,7 +2,10 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::pace::Pace;
-use coxswain_test_support::api_server::{Fake, Reply};
+use coxswain_test_support::api_server::{Asked, Fake, Reply};
+
+/// Of an answer.
+const LATENCY: Duration = Duration::from_millis(5);
 
 fn subject(name: &str) -> Subject {
     Subject {
@@ -13,6 +16,11 @@ fn subject(name: &str) -> Subject {
         uid: format!("uid of {name}"),
         version: "7".into(),
     }
+}
+
+fn subject_in(namespace: &str, name: &str) -> Subject {
+    let uid = format!("uid of {namespace}/{name}");
+    Subject { namespace: namespace.into(), uid, ..subject(name) }
 }
 
 fn event(message: &str) -> Event {
@@ -31,13 +39,34 @@ fn bench() -> Bench {
 }
 
 fn bench_with(set: impl FnOnce(Rest) -> Rest) -> Bench {
+    uneven_bench(|_| LATENCY, set)
+}
+
+/// A bench of a server that takes so long.
+fn uneven_bench(
+    latency: impl Fn(&Asked) -> Duration + Send + Sync + 'static,
+    set: impl FnOnce(Rest) -> Rest,
+) -> Bench {
     let fake = Fake::default();
     let metrics = Arc::new(Metrics::new().unwrap());
-    let client = fake.client(Duration::from_millis(5), |_, asked| Reply::ok(asked.body.clone()));
+    let client = fake.uneven(latency, |_, asked| Reply::ok(asked.body.clone()));
     let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, writer) = channel(set(rest), metrics);
     let (stop, stopped) = watch::channel(false);
     Bench { fake, sink, stop, writer: tokio::spawn(writer.run(stopped)) }
+}
+
+impl Bench {
+    /// Requests about this namespace.
+    fn asked_in(&self, namespace: &str) -> usize {
+        let path = format!("/namespaces/{namespace}/");
+        self.fake.asked().iter().filter(|asked| asked.path.contains(&path)).count()
+    }
+}
+
+/// Webhooks of namespaces whose names begin so never answer.
+fn hangs(asked: &Asked) -> Duration {
+    if asked.path.contains("/hanging") { Duration::from_hours(1) } else { LATENCY }
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,4 +173,76 @@ async fn an_event_of_one_term_is_not_written_in_the_next() {
     let messages: Vec<_> =
         bench.fake.asked().into_iter().map(|asked| asked.body["message"].clone()).collect();
     assert_eq!(messages, ["told in the second term"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_whose_events_are_never_answered_delays_nobody_elses() {
+    let bench = uneven_bench(hangs, |rest| rest);
+    for n in 0..50 {
+        bench.sink.tell(subject_in("hanging", &n.to_string()), event("a"));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for n in 0..50 {
+        bench.sink.tell(subject_in("team-b", &n.to_string()), event("a"));
+    }
+
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    assert_eq!(bench.asked_in("team-b"), 50);
+    assert!(bench.asked_in("hanging") <= 8, "{} of them hang", bench.asked_in("hanging"));
+    assert!(bench.fake.most() <= 16, "{} at once", bench.fake.most());
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_such_namespaces_delay_nobody_elses_once_they_are_known() {
+    let bench = uneven_bench(hangs, |rest| rest);
+    for n in 0..400 {
+        bench.sink.tell(subject_in(&format!("hanging-{}", n % 10), &n.to_string()), event("a"));
+    }
+    // Where nobody at all is answered it is the API server that is silent.
+    for n in 0..60 {
+        bench.sink.tell(subject_in("team-c", &n.to_string()), event("a"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+
+    for n in 0..50 {
+        bench.sink.tell(subject_in("team-b", &n.to_string()), event("a"));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    assert_eq!(bench.asked_in("team-b"), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_one_object_are_written_in_the_order_in_which_they_were_told() {
+    let slow_first =
+        |asked: &Asked| if asked.body["message"] == "0" { Duration::from_secs(5) } else { LATENCY };
+    let bench = uneven_bench(slow_first, |rest| rest);
+    for n in 0..5 {
+        bench.sink.tell(subject("pi"), event(&n.to_string()));
+    }
+    bench.sink.tell(subject("other"), event("beside"));
+
+    tokio::time::sleep(Duration::from_secs(10)).await;
+
+    let messages: Vec<_> =
+        bench.fake.asked().into_iter().map(|asked| asked.body["message"].clone()).collect();
+    assert_eq!(messages, ["0", "beside", "1", "2", "3", "4"]);
+    assert_eq!(bench.fake.most(), 2, "an object's next event waits for the answer to the one before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_fills_the_queue_loses_its_own_events() {
+    let bench = uneven_bench(hangs, |rest| rest);
+    for n in 0..2 * QUEUE {
+        bench.sink.tell(subject_in("hanging", &n.to_string()), event("a"));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    for n in 0..50 {
+        bench.sink.tell(subject_in("team-b", &n.to_string()), event("a"));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    assert_eq!(bench.asked_in("team-b"), 50);
 }

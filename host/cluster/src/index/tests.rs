@@ -302,3 +302,26 @@ fn a_job_is_unpacked_while_others_write() {
     drop(writing);
     assert_eq!(shared.job(&key()).unwrap().metadata.resource_version, "7");
 }
+
+#[test]
+fn what_a_job_takes_decoded_is_known_without_decoding_it() {
+    let shared = Shared::default();
+    assert_eq!(shared.decoded(&key()), 0, "there is none");
+    let decoded = |variables: usize| {
+        let env: Vec<serde_json::Value> =
+            (0..variables).map(|n| json!({"name": n.to_string(), "value": "x"})).collect();
+        let template = json!({"spec": {"containers": [{"name": "main", "env": env}]}});
+        let job = json!({
+            "metadata": {"name": "pi", "namespace": "team-a", "uid": "j", "resourceVersion": variables.to_string()},
+            "spec": {"mpiReplicaSpecs": {"Worker": {"template": template}}},
+        });
+        let (key, row) = serde_json::from_value::<DecodedMpiJob>(job).unwrap().row().unwrap();
+        shared.write().jobs.shown(&key, row);
+        shared.decoded(&key)
+    };
+
+    let (small, large) = (decoded(10), decoded(4_000));
+
+    assert!(small < 20 << 10, "{small} bytes");
+    assert!((3 << 20..4 << 20).contains(&large), "{large} bytes");
+}

@@ -2,6 +2,7 @@
 
 use coxswain_model::{
     api::wire,
+    pin,
     seen::{ConfigSeen, ObjectSeen, Uid},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,7 +12,7 @@ use crate::{
     index::Index,
     key::JobKey,
     kind::{Facts, Watched, Written},
-    metadata::{annotation, labelled, object, slim},
+    metadata::{annotation, clipped, labelled, object, slim},
     named::{HoldsObject, Named},
     table::Table,
 };
@@ -37,13 +38,13 @@ impl Watched for DecodedConfigMap {
             let owners = self.metadata.owner_references.iter().flatten();
             object.controller = owners
                 .filter(|owner| owner.kind == wire::KIND && owner.api_version == wire::API_VERSION)
-                .map(|owner| Uid::from(owner.uid.as_str()))
+                .map(|owner| Uid::from(clipped(&owner.uid)))
                 .next();
         }
         let seen = ConfigSeen {
             object,
-            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(Into::into),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(Into::into),
+            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
+            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
         };
         Some((job, Named::new(&self.metadata, seen)))
     }

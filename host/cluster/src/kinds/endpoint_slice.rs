@@ -11,7 +11,7 @@ use crate::{
     index::Index,
     key::JobKey,
     kind::{Facts, Watched},
-    metadata::{labelled, object, slim},
+    metadata::{clipped, labelled, object, slim},
     named::{HoldsObject, Named},
     table::Table,
 };
@@ -65,7 +65,7 @@ impl Watched for DecodedEndpointSlice {
                 && endpoint.hostname.as_deref().is_some_and(|name| !name.is_empty())
         };
         let endpoints = self.endpoints.into_iter().flatten().filter(is_published);
-        let pods = endpoints.filter_map(|endpoint| Some(Uid::from(endpoint.target_ref?.uid.as_str())));
+        let pods = endpoints.filter_map(|endpoint| Some(Uid::from(clipped(&endpoint.target_ref?.uid))));
         let seen = SliceSeen { object: object(&self.metadata), pods: pods.collect() };
         Some((job, Named::new(&self.metadata, seen)))
     }

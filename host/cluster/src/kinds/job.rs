@@ -2,6 +2,7 @@
 
 use coxswain_model::{
     api::wire,
+    pin,
     seen::{LauncherEnd, LauncherSeen, ObjectSeen},
 };
 use jiff::Timestamp;
@@ -62,7 +63,7 @@ impl Watched for DecodedJob {
         });
         let seen = LauncherSeen {
             object: object(&self.metadata),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(Into::into),
+            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
             suspended: self.spec.suspend.unwrap_or(false),
             started: status.start_time.is_some(),
             failed: status.failed,

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     key::JobKey,
-    metadata::{annotation, object},
+    metadata::{annotation, clipped, keys, object},
     named::{HoldsObject, Named},
 };
 
@@ -36,8 +36,8 @@ pub(super) fn row(meta: &ObjectMeta, spec: Spec, kind: Kind) -> Option<(JobKey, 
     let seen = PodGroupSeen {
         kind,
         object: object(meta),
-        content: annotation(meta, wire::ANNOTATION_CONTENT).map(Into::into),
-        resources: resources.keys().map(|key| key.as_str().into()).collect(),
+        content: annotation(meta, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
+        resources: keys(resources.keys()),
     };
     Some((job, Named::new(meta, seen)))
 }

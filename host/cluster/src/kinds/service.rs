@@ -13,7 +13,7 @@ use crate::{
     index::Index,
     key::JobKey,
     kind::{Facts, Watched, Written},
-    metadata::{labelled, object, slim},
+    metadata::{keys, labelled, object, slim},
     named::{HoldsObject, Named},
     table::Table,
 };
@@ -49,7 +49,7 @@ impl Watched for DecodedService {
             object: object(&self.metadata),
             selects_job: ours.iter().all(|(key, value)| selector.get(*key).is_some_and(|v| v == value))
                 && selector.len() == ours.len(),
-            extra_selectors: extra.map(|key| key.as_str().into()).collect(),
+            extra_selectors: keys(extra),
             publishes_not_ready: self.spec.publish_not_ready_addresses,
         };
         Some((job, Named::new(&self.metadata, seen)))

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use coxswain_model::{
     api::wire,
     seen::{PodPhase, Role},
@@ -181,4 +183,27 @@ fn a_slice_publishes_the_pods_that_dns_answers_for() {
         "endpoints": null,
     });
     assert!(row::<DecodedEndpointSlice>(empty).unwrap().1.seen.pods.is_empty());
+}
+
+#[test]
+fn of_what_a_tenant_writes_little_is_kept_however_long_it_is() {
+    let long = "x".repeat(200 << 10);
+    let annotations = json!({wire::ANNOTATION_PIN: long, wire::ANNOTATION_CONTENT: long});
+    let owner = json!({"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": long, "controller": true});
+    let metadata = json!({"name": "pi-config", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"},
+        "annotations": annotations, "ownerReferences": [owner]});
+
+    let (_, config) = row::<DecodedConfigMap>(json!({"metadata": metadata})).unwrap();
+    let (_, launcher) = row::<DecodedJob>(json!({"metadata": metadata})).unwrap();
+    let many: BTreeMap<String, &str> = (0..10_000).map(|n| (format!("example.com/{n}"), "1")).collect();
+    let (_, service) =
+        row::<DecodedService>(json!({"metadata": metadata, "spec": {"selector": many}})).unwrap();
+    let (_, group) =
+        row::<DecodedVolcanoPodGroup>(json!({"metadata": metadata, "spec": {"minResources": many}})).unwrap();
+
+    for kept in [format!("{config:?}"), format!("{launcher:?}"), format!("{service:?}"), format!("{group:?}")]
+    {
+        assert!(kept.len() < 2048, "{} bytes: {}", kept.len(), &kept[..500]);
+    }
+    assert!(config.seen.pin.is_some(), "that there is one is known");
 }

@@ -9,7 +9,7 @@ pub enum Flow {
     Objects,
     /// Pods: many.
     Pods,
-    /// Events: nobody waits for them.
+    /// Events: nobody waits for them, and no more than a few go at once.
     Events,
 }
 

@@ -15,6 +15,10 @@ use super::flow::{FLOWS, Flow, MOST};
 /// that), and never so much that nothing is left for one that comes.
 const TIMES_FREE: usize = 3;
 
+/// Events under way at once: they are quick, nobody waits for them, and pods need the rest. A namespace may have as many of
+/// them as it leaves to others.
+const EVENTS: usize = 16;
+
 /// Silences that belong together: two time limits of a request.
 const TOGETHER: Duration = Duration::from_secs(20);
 
@@ -25,6 +29,7 @@ const FORGOTTEN: Duration = Duration::from_mins(5);
 #[derive(Default)]
 pub(super) struct Shares {
     namespaces: HashMap<Arc<str>, Share>,
+    events: usize,
     /// Who was answered last, and before that somebody else.
     last: Option<(Arc<str>, Instant)>,
     other: Option<Instant>,
@@ -47,7 +52,12 @@ struct Limit {
 impl Shares {
     /// Whether the namespace may begin one more, where so many are free.
     pub(super) fn may(&self, flow: Flow, namespace: &str, free: usize) -> bool {
-        let Some(share) = self.namespaces.get(namespace) else { return free > 0 };
+        let share = self.namespaces.get(namespace);
+        let events = share.map_or(0, |share| share.held(Flow::Events));
+        if flow == Flow::Events && events >= EVENTS.saturating_sub(self.events) {
+            return false;
+        }
+        let Some(share) = share else { return free > 0 };
         let held: usize = share.in_flight.iter().sum();
         let limit = share.limits.get(flow as usize).copied().flatten();
         held < TIMES_FREE * free && limit.is_none_or(|limit| share.held(flow) < limit.most)
@@ -59,10 +69,12 @@ impl Shares {
         if let Some(held) = share.in_flight.get_mut(flow as usize) {
             *held += 1;
         }
+        self.events += usize::from(flow == Flow::Events);
     }
 
     /// It has ended.
     pub(super) fn end(&mut self, flow: Flow, namespace: &str) {
+        self.events -= usize::from(flow == Flow::Events).min(self.events);
         let Some(share) = self.namespaces.get_mut(namespace) else { return };
         if let Some(held) = share.in_flight.get_mut(flow as usize) {
             *held = held.saturating_sub(1);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::cut::Cut;
-use crate::{key::JobKey, kind::Watched, metadata::AnyObject};
+use crate::{job_row::decoded, key::JobKey, kind::Watched, metadata::AnyObject};
 
 /// `serde_json` goes no deeper, so that its recursion ends before the stack does.
 const DEEPEST: usize = 127;
@@ -13,10 +13,6 @@ const DEEPEST: usize = 127;
 /// Bytes that a decoded object may take. Ordinary jobs take some tens of KiB; 8,000 containers take 7 MiB, and are for
 /// validation to refuse in better words. One object of the 1.5 MiB that etcd stores could take 120 MiB.
 const LARGEST: usize = 16 << 20;
-/// A map takes a node of eleven keys and values.
-const MAP: usize = 640;
-/// Any other value: itself, its key, its text.
-const VALUE: usize = 100;
 
 /// What an object turned out to be.
 #[derive(Debug)]
@@ -68,7 +64,7 @@ pub fn read<K: Watched>(object: &Cut) -> Read<K::Row> {
 
 /// Its size in closed form, before anything is built.
 fn too_much(object: &Cut) -> Option<String> {
-    let size = object.json.len() + object.maps * MAP + object.values * VALUE;
+    let size = decoded(object.json.len(), object.maps, object.values);
     let (maps, values) = (object.maps, object.values);
     (size > LARGEST)
         .then(|| format!("with {maps} maps and {values} further values it is too large to be read"))

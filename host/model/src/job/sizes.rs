@@ -31,8 +31,9 @@ const TEMPLATE: usize = 512 << 10;
 const CONTAINERS: usize = 256;
 /// Most variables of a container.
 const VARIABLES: usize = 4096;
-/// Most bytes of the settings that a job gives to plugins: they stand in its pin, which is an annotation.
-const SETTINGS: usize = 64 << 10;
+/// Most bytes of the settings that a job gives to plugins: half of its pin ([`crate::pin::MOST`]), in which they stand
+/// beside those of the administrator.
+const SETTINGS: usize = 8 << 10;
 /// Most tuners that a job names.
 const TUNERS: usize = 32;
 /// Most conditions of a status. Ours are eight.

@@ -1,6 +1,6 @@
 //! The pin itself, as it is written on a job's objects.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,18 @@ pub struct PinnedPlugin {
     /// Its settings as merged when the job was pinned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+}
+
+/// Most bytes of a pin as an annotation: some plugins with their settings. No longer one is made, nor honoured: tenants can
+/// write annotations of 256 KiB on as many ConfigMaps as they like, and all are kept in memory.
+pub const MOST: usize = 16 << 10;
+
+/// Kept in the place of what is longer than that.
+pub(super) const TOO_LONG: &str = "too long";
+
+/// What is kept of the annotation's text.
+pub fn kept(text: &str) -> Arc<str> {
+    if text.len() > MOST { TOO_LONG.into() } else { text.into() }
 }
 
 /// What renders a job for life.

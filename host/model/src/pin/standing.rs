@@ -1,6 +1,6 @@
 //! Whether a job has a pin, and whether it can be trusted.
 
-use super::chain::{ADOPTED, Pin};
+use super::chain::{ADOPTED, MOST, Pin, TOO_LONG};
 use crate::{
     api::wire::ANNOTATION_PIN,
     job::ValidJob,
@@ -36,6 +36,9 @@ impl Standing {
                 job.names().config(),
                 job.names().launcher()
             )),
+            (Some(TOO_LONG), _) | (None, Some(TOO_LONG)) => {
+                Self::Lost(format!("annotation {ANNOTATION_PIN} is longer than any pin, {MOST} bytes"))
+            }
             (Some(text), _) | (None, Some(text)) => Pin::from_annotation(text).map_or_else(
                 || Self::Lost(format!("annotation {ANNOTATION_PIN} holds something that is no pin")),
                 Self::Pinned,
@@ -67,7 +70,7 @@ mod tests {
         digest::Digest,
         job::Verdict,
         object::Uid,
-        pin::PinnedPlugin,
+        pin::{PinnedPlugin, kept},
         seen::{ConfigSeen, LauncherSeen},
     };
 
@@ -124,6 +127,20 @@ mod tests {
         for seen in [removed, mangled, contradicting] {
             assert!(matches!(Standing::of(&job(), &seen), Standing::Lost(_)), "{seen:?}");
         }
+    }
+
+    #[test]
+    fn what_is_longer_than_any_pin_is_lost_and_not_kept() {
+        let mut long = pin();
+        long.launcher.settings.insert("ssh-args".to_owned(), "x".repeat(MOST));
+        let kept_pin = kept(&long.to_annotation());
+        assert!(kept_pin.len() < 16, "{} bytes are kept", kept_pin.len());
+
+        let seen = Seen { config: Some(config("u1", Some(&kept_pin))), ..Seen::default() };
+
+        let Standing::Lost(why) = Standing::of(&job(), &seen) else { panic!("it is honoured") };
+        assert!(why.contains("16384 bytes"), "{why}");
+        assert_eq!(*kept(&pin().to_annotation()), pin().to_annotation());
     }
 
     #[test]

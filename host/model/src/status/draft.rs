@@ -22,6 +22,7 @@ pub(super) struct Draft<'a> {
     pub seen: &'a Seen,
     pub outcome: &'a Outcome,
     pub now: Timestamp,
+    pub exactly: Timestamp,
     pub phase: Phase,
     pub status: JobStatus,
     pub tale: Tale,

@@ -20,6 +20,10 @@ use crate::{
 const SOON: Duration = Duration::from_secs(30);
 /// How long after the launcher's end a worker that is gone, or about to, was lost before it.
 const FRESH: Duration = Duration::from_secs(10);
+/// How long after the launcher Job's completion a worker's earlier failure may come to light. Kubelets look at their
+/// containers each second, and the worker's may be later than the launcher's; the Job controller has gathered for a second
+/// before, and tells times in whole seconds.
+const REPORTED: Duration = Duration::from_secs(2);
 
 /// A worker that was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,38 +41,69 @@ impl Draft<'_> {
     pub(super) fn judge(&mut self, end: &LauncherEnd) {
         let ended = end.time.unwrap_or(self.now);
         let policy = self.job.wishes().lost_worker.unwrap_or_default();
-        let loss = lost(self.job, self.seen, ended, self.now).filter(|_| policy != LostWorker::Ignore);
-        let Some(loss) = loss else { return self.succeed(end) };
-        let worker = self.job.names().worker(loss.index);
-        let before = ended.duration_since(loss.at).as_secs().max(0);
-        let what = format!("worker {worker} {} {before} s before the launcher exited 0", loss.how);
-        if policy == LostWorker::Fail || ended.duration_since(loss.at).unsigned_abs() <= SOON {
-            self.fail(condition::WORKER_LOST, &format!("{what}: its part of the result may be missing"));
-        } else {
-            if !condition::is_true(&self.status, condition::SUCCEEDED) {
-                self.event(true, condition::WORKER_LOST, &format!("{what}, which went on without it"));
-            }
-            self.succeed(end);
+        if policy == LostWorker::Ignore {
+            return self.succeed(end);
         }
+        let loss = lost(self.job, self.seen, ended, self.now);
+        let what = loss.as_ref().map(|loss| {
+            let worker = self.job.names().worker(loss.index);
+            let before = ended.duration_since(loss.at).as_secs().max(0);
+            format!("worker {worker} {} {before} s before the launcher exited 0", loss.how)
+        });
+        let is_soon = |loss: &Loss| ended.duration_since(loss.at).unsigned_abs() <= SOON;
+        if let Some(what) = &what
+            && (policy == LostWorker::Fail || loss.as_ref().is_some_and(is_soon))
+        {
+            self.fail(condition::WORKER_LOST, &format!("{what}: its part of the result may be missing"));
+            return;
+        }
+        if let Some(left) = unreported(self.job, self.seen, end.time, self.exactly) {
+            self.wake(left);
+            return;
+        }
+        if let Some(what) = what
+            && !condition::is_true(&self.status, condition::SUCCEEDED)
+        {
+            self.event(true, condition::WORKER_LOST, &format!("{what}, which went on without it"));
+        }
+        self.succeed(end);
     }
+}
+
+/// How long a failure from before the launcher's end may still be on its way; nothing where there can be none.
+fn unreported(job: &ValidJob, seen: &Seen, completed: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+    let may_have_failed = seen.workers_of(job).any(|pod| pod.index < job.workers() && !pod.is_terminal());
+    if job.is_suspended() || !may_have_failed || running_since(job).is_none() {
+        return None;
+    }
+    let since = now.duration_since(completed?);
+    // Clocks that differ by more than that hold up no job.
+    if since.unsigned_abs() >= REPORTED {
+        return None;
+    }
+    Some(REPORTED.saturating_sub(Duration::try_from(since).unwrap_or_default()))
+}
+
+fn running_since(job: &ValidJob) -> Option<Timestamp> {
+    let running = condition::find(job.status(), condition::RUNNING);
+    running.filter(|running| running.status == condition::TRUE)?.last_transition_time
 }
 
 /// The last loss between the start of the job's run, or of the launcher's last attempt, and `ended`.
 fn lost(job: &ValidJob, seen: &Seen, ended: Timestamp, now: Timestamp) -> Option<Loss> {
-    let running = condition::find(job.status(), condition::RUNNING);
-    let since = running.filter(|running| running.status == condition::TRUE)?.last_transition_time?;
+    let since = running_since(job)?;
     // A loss that an earlier attempt of the launcher met is none of the one that succeeded.
     let began = |pod: &PodSeen| pod.attempt.as_deref().copied().unwrap_or(pod.created);
     let since = seen.launcher_pods().map(began).fold(since, Ord::max);
     let ours = || seen.workers_of(job).filter(|pod| pod.index < job.workers());
     let failed = ours().filter_map(|pod| Some(Loss { index: pod.index, at: finished(pod)?, how: "failed" }));
-    // Workers that a larger `replicas` added are new, too, but there is no older one beyond them.
+    // Workers that a larger `replicas` added are new, too: but not in a job whose spec is still the first one, and there is
+    // no older one beyond them.
     let last_of_before = ours().filter(|pod| pod.created <= since).map(|pod| pod.index).max();
-    let replaced = ours().filter(|pod| last_of_before.is_some_and(|last| pod.index < last)).map(|pod| Loss {
-        index: pod.index,
-        at: pod.created,
-        how: "was replaced",
-    });
+    let was_there =
+        |pod: &&PodSeen| job.generation() == 1 || last_of_before.is_some_and(|last| pod.index < last);
+    let replaced =
+        ours().filter(was_there).map(|pod| Loss { index: pod.index, at: pod.created, how: "was replaced" });
     let leaving = ours().filter(|pod| pod.deleting).map(|pod| pod.index);
     let held: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
     let gone = (0..job.workers()).find(|index| !held.contains(index));

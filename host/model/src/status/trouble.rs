@@ -1,8 +1,9 @@
 //! What keeps a job from being carried out, in words that tell its user what to change.
 
 use crate::{
-    api::wire::{ANNOTATION_SETTING_SUFFIX, ANNOTATION_SSH_HOST_KEYS},
+    api::wire::{ANNOTATION_PIN, ANNOTATION_SETTING_SUFFIX, ANNOTATION_SSH_HOST_KEYS},
     job::ValidJob,
+    pin::{self, Pin},
     plan::Violation,
 };
 
@@ -68,6 +69,18 @@ impl Trouble {
             Violation { path, text }
         };
         Self::PlanRefused(violations.into_iter().map(named).collect())
+    }
+
+    /// A pin that would be longer than any that is honoured.
+    pub fn too_long(pin: &Pin) -> Option<Self> {
+        let bytes = pin.to_annotation().len();
+        let text = format!(
+            "what the job is rendered by (plugins, their settings, what its device claims say) takes {bytes} bytes, {} at \
+             most: shorten the settings, or put them into a file of the image",
+            pin::MOST
+        );
+        let path = format!("metadata.annotations[{ANNOTATION_PIN}]");
+        (bytes > pin::MOST).then(|| Self::PlanRefused(vec![Violation { path, text }]))
     }
 
     /// Reason of the condition and of the event.

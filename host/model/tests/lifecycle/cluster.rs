@@ -360,8 +360,14 @@ impl Cluster {
         self.patch(&pod_name(name), &json!({"status": {"phase": "Running", "ready": true}}));
     }
 
-    /// The Job controller ends the launcher Job.
+    /// The Job controller ends the launcher Job, and what happened to workers before has been reported, too.
     pub fn end(&mut self, kind: &str, reason: &str, message: &str) {
+        self.end_just_now(kind, reason, message);
+        self.advance(Duration::from_secs(2));
+    }
+
+    /// The same, a moment later.
+    pub fn end_just_now(&mut self, kind: &str, reason: &str, message: &str) {
         let condition = json!({"type": kind, "status": "True", "reason": reason, "message": message});
         let status = json!({"conditions": [condition], "completionTime": self.now});
         self.patch(&launcher(), &json!({"status": status}));

@@ -64,8 +64,8 @@ fn a_launcher_whose_end_and_removal_are_seen_at_once_does_not_run_again() {
         ("Failed", "Failed=True DeadlineExceeded", (0, 0, 0), Count::Failed),
     ] {
         for mut cluster in [created(), running()] {
-            cluster.end(end, "DeadlineExceeded", "");
             let at = cluster.now;
+            cluster.end(end, "DeadlineExceeded", "");
             cluster.advance(Duration::from_secs(5));
             cluster.lose_launcher(true);
 

@@ -32,6 +32,7 @@ fn a_job_is_created_waits_for_its_workers_runs_and_succeeds() {
 
     cluster.advance(Duration::from_mins(1));
     cluster.patch(&pod_name(POD), &json!({"status": {"phase": "Succeeded"}}));
+    let ended = cluster.now;
     cluster.end("Complete", "", "");
     cluster.settle();
     assert_eq!(
@@ -41,7 +42,7 @@ fn a_job_is_created_waits_for_its_workers_runs_and_succeeds() {
     assert_eq!(cluster.counters("Launcher"), Some((0, 1, 0)));
     assert_eq!(cluster.counters("Worker"), Some((0, 0, 0)));
     assert_eq!(cluster.workers(), [0, 1], "cleanPodPolicy None keeps the workers");
-    assert_eq!(cluster.raw.status.as_ref().unwrap().completion_time, Some(cluster.now));
+    assert_eq!(cluster.raw.status.as_ref().unwrap().completion_time, Some(ended));
     assert_eq!(cluster.told(), ["MPIJobCreated", "PluginsPinned", "MPIJobRunning", "MPIJobSucceeded"]);
     assert_eq!(cluster.counts, [Count::Created, Count::Succeeded]);
 }

@@ -104,6 +104,19 @@ fn the_counters_of_a_launcher_that_has_ended_wait_for_the_job_controller() {
 }
 
 #[test]
+fn the_counters_of_a_launcher_job_that_has_ended_wait_until_it_is_known_how() {
+    let mut cluster = running();
+    cluster.patch(&pod_name("pi-launcher-a"), &json!({"status": {"phase": "Succeeded"}}));
+    cluster.end_just_now("Complete", "", "");
+    let (job, tale) = (valid(&cluster.raw), cluster.pass().tale);
+    assert!(tale.status.is_some() && tale.wake.is_some());
+
+    let wait = progress::status_wait(&job, &cluster.seen(), Phase::Ended, &tale);
+
+    assert_eq!(wait, Some(Duration::from_secs(5)));
+}
+
+#[test]
 fn how_long_it_waits_grows_with_the_job_and_is_under_half_a_second_for_small_ones() {
     let wait = |workers| {
         let mut cluster = Cluster::new(raw(workers));

@@ -101,6 +101,8 @@ struct Entry {
     place: Option<Place>,
     /// Since when a pass looks at it.
     running: Option<Instant>,
+    /// Slots that the pass has beyond the first one.
+    more_slots: usize,
     /// Wake-ups by objects wait until then.
     floor: Option<Instant>,
     failures: u32,
@@ -171,11 +173,22 @@ impl Core {
         self.waiting.first_key_value().map_or(Next::Idle, |((at, _), _)| Next::At(*at))
     }
 
+    /// The pass over this job takes so many slots: it is large.
+    pub fn takes(&mut self, job: &JobKey, slots: usize) {
+        let Some(entry) = self.entries.get_mut(job) else { return };
+        if let Some(since) = entry.running.filter(|_| entry.more_slots == 0) {
+            entry.more_slots = slots.saturating_sub(1);
+            self.slots.take_more(&job.namespace, since, entry.more_slots);
+        }
+    }
+
     /// A pass is over. `noise` is a random number for the jitter.
     pub fn ended(&mut self, job: &JobKey, how: Ended, now: Instant, noise: u32) {
         let Some(entry) = self.entries.get_mut(job) else { return };
         if let Some(since) = entry.running.take() {
-            self.slots.end(&job.namespace, since);
+            for _ in 0..=std::mem::take(&mut entry.more_slots) {
+                self.slots.end(&job.namespace, since);
+            }
         }
         let due = entry.due.take();
         if how == Ended::Gone && due.is_none() {

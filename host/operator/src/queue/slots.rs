@@ -1,4 +1,4 @@
-//! How many passes go at once, and how many of them for one namespace.
+//! How many passes go at once, and how many of them for one namespace. A pass over a large job takes several slots.
 //!
 //! A namespace may have [`TIMES_FREE`] times what is free, so that something is left for whoever comes; where its passes
 //! hang, only a [`SHARE`] of all.
@@ -46,7 +46,15 @@ impl Slots {
         self.namespaces.entry(Arc::clone(namespace)).or_default().push(now);
     }
 
-    /// One that began at that time has ended.
+    /// The pass that began at that time takes so many more: it is large. There may be less room than that.
+    pub fn take_more(&mut self, namespace: &str, began: Instant, slots: usize) {
+        if let Some(since) = self.namespaces.get_mut(namespace) {
+            since.extend(std::iter::repeat_n(began, slots));
+            self.held += slots;
+        }
+    }
+
+    /// One that began at that time has ended. For a large pass to be called as often as it has slots.
     pub fn end(&mut self, namespace: &str, began: Instant) {
         let Some(since) = self.namespaces.get_mut(namespace) else { return };
         if let Some(place) = since.iter().position(|since| *since == began) {

@@ -28,6 +28,11 @@ use coxswain_plugins::Plugins;
 /// Jobs rendered at once: as many as keep the cores busy.
 const RENDERING: usize = 8;
 
+/// Bytes of a decoded job for each slot of the queue that its pass takes, and the most slots: 64 passes over the largest
+/// jobs that can be decoded would take a GiB.
+const SLOT: usize = 1 << 20;
+const MOST_SLOTS: usize = 16;
+
 /// See the module.
 pub struct Passes {
     live: Live,
@@ -82,6 +87,8 @@ impl Passes {
             if let Some(bucket) = &mut bucket {
                 bucket.spend();
             }
+            let slots = 1 + this.live.index.decoded(&job) / SLOT;
+            this.queue.takes(&job, slots.min(MOST_SLOTS));
             let this = Arc::clone(&this);
             running.spawn(async move {
                 if changed {

@@ -1,5 +1,6 @@
 //! What this replica sees: of each kind that it watches, whether all has been listed and whether the API server still gives
-//! signs of life. Who does not see all must not lead.
+//! signs of life. Who does not see all must not lead. What only has to be known at the start (plugins: those that serve go
+//! on serving) takes nobody's lease away when it is not seen any more; log and metrics tell.
 
 use std::{fmt, time::Duration};
 
@@ -35,6 +36,8 @@ pub struct Kind {
     pub name: &'static str,
     /// True once all has been listed.
     pub listed: watch::Receiver<bool>,
+    /// It has to be seen all the time, and not at the start alone.
+    pub is_vital: bool,
 }
 
 /// A kind that this replica does not see, and why.
@@ -63,7 +66,11 @@ impl Sight {
     pub fn unseen(&self) -> Vec<Unseen> {
         let of = |kind: &Kind| {
             let (age, failing) = (self.last_seen.age(kind.name), self.last_seen.failing(kind.name));
-            let why = blind(*kind.listed.borrow(), age, failing, Instant::now())?;
+            let listed = *kind.listed.borrow();
+            if listed && !kind.is_vital {
+                return None;
+            }
+            let why = blind(listed, age, failing, Instant::now())?;
             Some(Unseen { kind: kind.name, why })
         };
         self.kinds.iter().filter_map(of).collect()
@@ -138,7 +145,7 @@ mod tests {
         let (mut kinds, mut listed) = (Vec::new(), Vec::new());
         for name in names {
             let (sender, receiver) = watch::channel(false);
-            kinds.push(Kind { name, listed: receiver });
+            kinds.push(Kind { name, listed: receiver, is_vital: *name != "plugin ConfigMap" });
             listed.push(sender);
             last_seen.begin(name);
         }
@@ -173,6 +180,18 @@ mod tests {
 
         assert_eq!(words(&sight.unseen()), "Pod: it has failed for 60 s: refused");
         last_seen.heard("Pod");
+        assert_eq!(sight.unseen(), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_to_be_known_at_the_start_alone_may_be_out_of_sight_later() {
+        let (sight, listed, last_seen) = sight(&["plugin ConfigMap"]);
+        last_seen.failed("plugin ConfigMap", "refused".to_owned());
+        assert_eq!(words(&sight.unseen()), "plugin ConfigMap: it has not been listed yet: refused");
+
+        listed[0].send_replace(true);
+        sleep(Duration::from_hours(1)).await;
+
         assert_eq!(sight.unseen(), []);
     }
 

@@ -175,9 +175,11 @@ async fn a_refusal_of_what_concerns_plugins_ends_nothing_and_holds_up_no_leader_
     *server.refuses.lock().unwrap() = Some(("/namespaces/n/configmaps", 429));
     server.frozen.store(false, Ordering::Relaxed);
     becomes_true(|| server.terms() == 2).await;
+    let holder = server.holder();
     minutes(10).await;
 
     assert!(!operator.is_finished());
+    assert_eq!((server.terms(), server.holder()), (2, holder), "what serves goes on serving");
 }
 
 #[tokio::test(start_paused = true)]

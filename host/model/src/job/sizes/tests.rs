@@ -144,7 +144,7 @@ fn what_is_large_by_bytes_is_refused_with_its_field_and_a_way_out() {
         with("/metadata/annotations", json!({"openmpi.coxswain.dev/ssh-args": "x".repeat(SETTINGS)}));
     let found = mistakes(&settings);
     assert!(
-        found[0].starts_with("metadata.annotations[PLUGIN.coxswain.dev/KEY]: Invalid value: 65544"),
+        found[0].starts_with("metadata.annotations[PLUGIN.coxswain.dev/KEY]: Invalid value: 8200"),
         "{found:?}"
     );
 

@@ -311,6 +311,29 @@ fn a_namespace_whose_passes_hang_leaves_slots_to_the_others() {
 }
 
 #[test]
+fn passes_over_large_jobs_take_more_slots_and_give_them_all_back() {
+    let mut queue = Bench::new();
+    let at_once = |queue: &mut Bench, names: &str| {
+        let mut taken = Vec::new();
+        for n in 0..64 {
+            queue.wake(&format!("{names}-{n}"), Cause::Job);
+        }
+        while let Next::Job { job, .. } = queue.core.next(queue.now) {
+            queue.core.takes(&job, if names == "large" { 16 } else { 1 });
+            taken.push(job);
+        }
+        for job in &taken {
+            queue.core.ended(job, Ended::Gone, queue.now, NO_NOISE);
+        }
+        taken.len()
+    };
+
+    assert_eq!(at_once(&mut queue, "large"), 3);
+    assert_eq!(at_once(&mut queue, "small"), 48, "all slots came back");
+    assert_eq!(at_once(&mut queue, "large"), 3);
+}
+
+#[test]
 fn a_namespace_with_a_long_pass_has_a_quarter() {
     let mut queue = Bench::new();
     queue.wake("long", Cause::Job);

@@ -42,7 +42,7 @@ fn replica() -> Replica {
     let (listed, is_listed) = watch::channel(false);
     let last_seen = LastSeen::default();
     last_seen.begin("Pod");
-    let sight = Sight::new(vec![Kind { name: "Pod", listed: is_listed }], last_seen.clone());
+    let sight = Sight::new(vec![Kind { name: "Pod", listed: is_listed, is_vital: true }], last_seen.clone());
     let (standing, noted) = (Standing::default(), Noted::default());
     let (candidacy, is_candidate) = watch::channel(false);
     let terms = Terms { sight, standing: standing.clone(), candidacy, work: noted.clone() };
