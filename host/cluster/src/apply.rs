@@ -21,7 +21,7 @@ use std::{
 use coxswain_model::{
     desired::WorkerStamp,
     job::ValidJob,
-    step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure, Wave},
+    step::{Done, FailureReason, ObjectName, Step, StepFailure, Wave},
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::Instant;
@@ -160,7 +160,7 @@ impl Applier<'_> {
     /// Once one is refused for what all have in common, those that stand in line give way.
     async fn create_worker(&self, stamp: &WorkerStamp, index: u32, lost: &AtomicUsize) -> Sum {
         let mut sum = Sum::default();
-        let object = ObjectName { kind: Kind::Pod, name: self.job.names().worker(index) };
+        let object = ObjectName::from(self.job.names().worker(index));
         let wanted = || lost.load(Ordering::Relaxed) < LOST;
         let created = self.post(object, wanted, || stamp.manifest(index).into(), None).await;
         match &created {

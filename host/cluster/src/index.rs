@@ -68,7 +68,7 @@ impl Index {
             config: named(self.configs.of(key), &names.config()),
             files: named(self.configs.of(key), &names.files()),
             secret: named(self.secrets.of(key), &names.secret()),
-            launcher: named(self.launchers.of(key), &names.launcher()).or(last),
+            launcher: named(self.launchers.of(key), names.launcher().as_ref()).or(last),
             launcher_gone,
             pod_group: named(self.groups.of(key), names.job()),
             pods,

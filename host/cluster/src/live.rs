@@ -97,7 +97,7 @@ impl Live {
         let began = !job.status().conditions.is_empty() && job.status().completion_time.is_none();
         let is_known = {
             let index = self.index.read();
-            let is_launcher = |row: &Named<_>| *row.name == *job.names().launcher();
+            let is_launcher = |row: &Named<_>| *row.name == *job.names().launcher().as_ref();
             index.launchers.of(&key).iter().any(is_launcher) || index.gone.knows(&key, job.uid())
         };
         // A launcher that may have run is looked for again wherever the watches do not show it: they may be late.

@@ -243,7 +243,7 @@ impl PodSeen {
     /// The pod's name in the API.
     pub fn name(&self, names: &Names) -> String {
         match self.role {
-            Role::Worker => names.worker(self.index),
+            Role::Worker => names.worker(self.index).to_string(),
             Role::Launcher => self.name.to_string(),
         }
     }

@@ -58,7 +58,7 @@ impl Applier<'_> {
             (Kind::Service, names.job().to_owned()),
             (Kind::ConfigMap, names.config()),
             (Kind::Secret, names.secret()),
-            (Kind::Job, names.launcher()),
+            (Kind::Job, names.launcher().to_string()),
         ];
         let mut has_launcher = false;
         for (kind, name) in objects {

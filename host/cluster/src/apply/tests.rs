@@ -2,7 +2,7 @@ use coxswain_model::{
     api::wire,
     job::Verdict,
     seen::{PodPhase, Seen, Uid, Version},
-    step::FailureReason,
+    step::{FailureReason, Kind},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
 
 /// The Job as created while the `MPIJob` is not suspended.
 pub fn manifest(job: &ValidJob, granted: &Granted, pin: &Pin, gang: &Gang) -> Value {
-    let mut metadata = owned::metadata(job, &job.names().launcher());
+    let mut metadata = owned::metadata(job, job.names().launcher().as_ref());
     owned::annotate(&mut metadata, wire::ANNOTATION_PIN, &pin.to_annotation());
     let mut spec = overlay::fields(json!({
         "podReplacementPolicy": "Failed",
@@ -101,7 +101,7 @@ fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
     if job.launcher_runs_ranks() {
         owned::label(&mut pod.metadata, wire::LABEL_REPLICA_INDEX, "0");
     }
-    overlay::set(&mut pod.spec, "hostname", job.names().launcher());
+    overlay::set(&mut pod.spec, "hostname", job.names().launcher().as_ref());
     if job.launcher_runs_ranks() {
         overlay::append(&mut pod.spec, "hostAliases", [own_name(job)]);
     }

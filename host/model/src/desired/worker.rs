@@ -74,7 +74,7 @@ fn tail(fields: &Fields) -> String {
 pub fn stamp(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerStamp> {
     let worker = job.worker()?;
     let prefix = job.names().worker(0);
-    let prefix = prefix.strip_suffix('0').unwrap_or(&prefix);
+    let prefix = prefix.as_ref().trim_end_matches('0');
     Some(WorkerStamp::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
 }
 

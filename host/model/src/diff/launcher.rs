@@ -9,7 +9,7 @@ use crate::{
     gate::{self, Gate},
     job::{LauncherCreation, ValidJob},
     json::at,
-    object::{Kind, ObjectName},
+    object::ObjectName,
     phase,
     seen::{LauncherGone, LauncherSeen, Seen},
     step::{Step, Wave},
@@ -94,7 +94,7 @@ fn is_free(job: &ValidJob, seen: &Seen) -> bool {
 }
 
 fn name(job: &ValidJob) -> ObjectName {
-    ObjectName { kind: Kind::Job, name: job.names().launcher() }
+    job.names().launcher().into()
 }
 
 fn creation(job: &ValidJob, manifest: Value) -> Step {

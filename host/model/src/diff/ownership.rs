@@ -49,7 +49,7 @@ pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
     if pods {
         let workers = seen.workers().filter(|pod| pod.index < job.workers() && !pod.deleting);
         let foreign = workers.filter(|pod| pod.controller.as_ref() != Some(job.uid()));
-        let name = |index| ObjectName { kind: Kind::Pod, name: job.names().worker(index) };
+        let name = |index| ObjectName::from(job.names().worker(index));
         found.extend(foreign.map(|pod| name(pod.index)).take(SAMPLE));
         found.extend(seen.pod_group.as_ref().and_then(|group| {
             let name = job.names().job().to_owned();
@@ -68,7 +68,7 @@ fn named<'a>(job: &ValidJob, seen: &'a Seen) -> [(Kind, String, Option<&'a Objec
         (Kind::ConfigMap, names.config(), seen.config.as_ref().map(|config| &config.object)),
         (Kind::ConfigMap, names.files(), seen.files.as_ref().map(|files| &files.object)),
         (Kind::Secret, names.secret(), seen.secret.as_ref().map(|secret| &secret.object)),
-        (Kind::Job, names.launcher(), seen.launcher.as_ref().map(|launcher| &launcher.object)),
+        (Kind::Job, names.launcher().to_string(), seen.launcher.as_ref().map(|launcher| &launcher.object)),
     ]
 }
 

@@ -6,7 +6,7 @@ use super::ownership::{Held, held};
 use crate::{
     desired::WorkerStamp,
     job::{CleanPodPolicy, ValidJob},
-    object::{Kind, ObjectName},
+    object::ObjectName,
     seen::{PodPhase, PodSeen, Seen},
     step::Step,
 };
@@ -56,7 +56,7 @@ fn deletions(job: &ValidJob, seen: &Seen, doomed: impl Fn(&&PodSeen) -> bool, as
     let mut pods: Vec<&PodSeen> = seen.workers_of(job).filter(|pod| !pod.deleting).filter(doomed).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.index));
     let delete = |pod: &PodSeen| Step::Delete {
-        object: ObjectName { kind: Kind::Pod, name: job.names().worker(pod.index) },
+        object: job.names().worker(pod.index).into(),
         uid: pod.uid.clone(),
         version: as_seen.then_some(pod.version),
     };

@@ -15,7 +15,7 @@ use crate::{
         wire,
     },
     json::at,
-    names::{self, Names},
+    names::{Names, WorkerName},
     object::{Uid, Version},
 };
 
@@ -113,14 +113,8 @@ fn name(raw: &MpiJob, errors: &mut Vec<FieldError>) {
     let workers = raw.spec.mpi_replica_specs.as_ref().and_then(|specs| specs.get("Worker"));
     let replicas = workers.and_then(Option::as_ref).and_then(|spec| spec.replicas).unwrap_or(0);
     let last = u32::try_from(replicas).unwrap_or(0).saturating_sub(1);
-    let host = names::worker(&raw.metadata.name, last);
-    let violations = names::label_violations(&host);
-    if !violations.is_empty() {
-        let reasons: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        let detail = format!(
-            "will not able to create pod and service with invalid DNS label {host:?}: {}",
-            reasons.join(", ")
-        );
+    if let Err(invalid) = WorkerName::new(&raw.metadata.name, last) {
+        let detail = format!("will not able to create pod and service with {invalid}");
         errors.push(FieldError::invalid("metadata.name", &raw.metadata.name, detail));
     }
 }

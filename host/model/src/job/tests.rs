@@ -251,5 +251,5 @@ fn a_launcher_that_runs_ranks_takes_the_first_index() {
 #[test]
 fn a_pinned_job_keeps_its_cluster_domain() {
     let job = valid(raw()).under_domain(Some("k8s.example"));
-    assert_eq!(job.names.fqdn("foo-worker-0"), "foo-worker-0.foo.team-a.svc.k8s.example");
+    assert_eq!(job.names.fqdn(&job.names.worker(0)), "foo-worker-0.foo.team-a.svc.k8s.example");
 }

@@ -8,6 +8,7 @@ use crate::{
     claims::Source,
     job::{Replica, ValidJob},
     json::at,
+    names::HostName,
     pin::Pin,
     quantity::Quantity,
     seen::{PodPhase, PodSeen, Seen},
@@ -87,15 +88,20 @@ impl ValidJob {
     }
 
     fn launcher_host(&self) -> HostEntry {
-        self.host(self.names().launcher(), 0)
+        self.host(&self.names().launcher(), 0)
     }
 
     fn worker_host(&self, index: u32) -> HostEntry {
-        self.host(self.names().worker(index), self.replica_index(index))
+        self.host(&self.names().worker(index), self.replica_index(index))
     }
 
-    fn host(&self, short_name: String, index: u32) -> HostEntry {
-        HostEntry { name: self.names().fqdn(&short_name), short_name, index, slots: self.slots() }
+    fn host(&self, host: &impl HostName, index: u32) -> HostEntry {
+        HostEntry {
+            name: self.names().fqdn(host),
+            short_name: host.as_ref().to_owned(),
+            index,
+            slots: self.slots(),
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl Cluster {
             config: named(Kind::ConfigMap, job.names().config()).map(observe::config),
             files: named(Kind::ConfigMap, job.names().files()).map(observe::config),
             secret: named(Kind::Secret, job.names().secret()).map(observe::secret),
-            launcher: named(Kind::Job, job.names().launcher())
+            launcher: named(Kind::Job, job.names().launcher().to_string())
                 .map(observe::launcher)
                 .or_else(|| self.ended.clone()),
             launcher_gone: self.launcher_gone,
@@ -209,7 +209,7 @@ impl Cluster {
             Step::CreateWorkers { stamp, indexes } => {
                 for index in indexes {
                     let pod = serde_json::from_str(&stamp.manifest(*index)).unwrap();
-                    self.post(pod_name(&names.worker(*index)), pod, done);
+                    self.post(names.worker(*index).into(), pod, done);
                 }
             }
             Step::Patch { object, uid, version, patch, .. } => {
