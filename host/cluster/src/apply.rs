@@ -19,7 +19,7 @@ use std::{
 };
 
 use coxswain_model::{
-    desired::WorkerStamp,
+    desired::WorkerTemplate,
     job::ValidJob,
     step::{Done, FailureReason, ObjectName, Step, StepFailure, Wave},
 };
@@ -124,7 +124,7 @@ impl Applier<'_> {
             Step::CreateSecret { object, manifest } => {
                 one(async move { self.create_secret(object, &manifest).await })
             }
-            Step::CreateWorkers { stamp, indexes } => Box::pin(self.create_workers(stamp, indexes)),
+            Step::CreateWorkers { template, indexes } => Box::pin(self.create_workers(template, indexes)),
             Step::Patch { object, uid, version, patch, subresource, .. } => {
                 one(async move { self.patch(object, &uid, version, patch, subresource).await })
             }
@@ -140,7 +140,7 @@ impl Applier<'_> {
         }
     }
 
-    async fn create_workers(&self, stamp: Arc<WorkerStamp>, indexes: Vec<u32>) -> Sum {
+    async fn create_workers(&self, template: Arc<WorkerTemplate>, indexes: Vec<u32>) -> Sum {
         let mut sum = Sum::default();
         let lost = AtomicUsize::new(0);
         let mut rest = indexes.into_iter();
@@ -149,7 +149,7 @@ impl Applier<'_> {
         loop {
             while running.len() < window && lost.load(Ordering::Relaxed) < LOST && !sum.left {
                 let Some(index) = rest.next() else { break };
-                running.push(self.create_worker(&stamp, index, &lost));
+                running.push(self.create_worker(&template, index, &lost));
             }
             let Some(more) = running.next().await else { return sum };
             sum.join(more);
@@ -158,11 +158,11 @@ impl Applier<'_> {
     }
 
     /// Once one is refused for what all have in common, those that stand in line give way.
-    async fn create_worker(&self, stamp: &WorkerStamp, index: u32, lost: &AtomicUsize) -> Sum {
+    async fn create_worker(&self, template: &WorkerTemplate, index: u32, lost: &AtomicUsize) -> Sum {
         let mut sum = Sum::default();
         let object = ObjectName::from(self.job.names().worker(index));
         let wanted = || lost.load(Ordering::Relaxed) < LOST;
-        let created = self.post(object, wanted, || stamp.manifest(index).into(), None).await;
+        let created = self.post(object, wanted, || template.manifest(index).into(), None).await;
         match &created {
             Ok(_) => {
                 self.metrics.pod_created();

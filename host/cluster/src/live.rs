@@ -12,7 +12,7 @@ use coxswain_model::{
     job::ValidJob,
     phase,
     seen::{Seen, Uid},
-    status::{Count, Tale, merge_patch},
+    status::{Count, StatusUpdate, merge_patch},
     step::{Done, FailureReason, Step},
 };
 use http::Method;
@@ -149,7 +149,7 @@ impl Live {
 
     /// Writes the status if the tale has a new one (one patch, against the version of `job`), then hands over
     /// the events and counts the counts. `job` is the one that the tale was made from.
-    pub async fn record(&self, job: &MpiJob, tale: &Tale) -> Result<(), Failed> {
+    pub async fn record(&self, job: &MpiJob, tale: &StatusUpdate) -> Result<(), Failed> {
         let written = match &tale.status {
             Some(status) => {
                 let old = job.status.clone().unwrap_or_default();

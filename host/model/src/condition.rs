@@ -70,7 +70,7 @@ pub(crate) fn set(status: &mut JobStatus, claim: Claim, now: Timestamp) -> bool 
 }
 
 /// As [`set`], but a new message is a change too.
-pub(crate) fn tell(status: &mut JobStatus, claim: Claim, now: Timestamp) -> bool {
+pub(crate) fn report(status: &mut JobStatus, claim: Claim, now: Timestamp) -> bool {
     let state = if claim.holds { TRUE } else { FALSE };
     let old = find(status, claim.kind);
     if old

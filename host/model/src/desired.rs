@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::{gang::Gang, worker::WorkerStamp};
+pub use self::{gang::Gang, worker::WorkerTemplate};
 use crate::{job::ValidJob, object::Kind, pin::Pin, policy::Granted};
 
 /// Everything that should exist while the job runs, as manifests ready to be created.
@@ -32,7 +32,7 @@ pub struct Desired {
     /// Gang scheduling's group.
     pub pod_group: Option<(Kind, Value)>,
     /// Makes each worker.
-    pub workers: Option<Arc<WorkerStamp>>,
+    pub workers: Option<Arc<WorkerTemplate>>,
     /// Launcher Job as created while the job is not suspended.
     pub launcher: Value,
 }
@@ -40,11 +40,11 @@ pub struct Desired {
 /// What is kept up of a job that the MPI Operator started: lost workers come back and elastic ones are added, in the
 /// form that it gave them, and the host list follows. All else keeps what it has.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Upkeep {
+pub struct AdoptedJob {
     /// ConfigMap with hostfile and script; none where no plugin can render it.
     pub config: Option<Value>,
     /// Makes each worker.
-    pub workers: Option<Arc<WorkerStamp>>,
+    pub workers: Option<Arc<WorkerTemplate>>,
 }
 
 /// What should exist of a job, as far as that can be said.
@@ -54,7 +54,7 @@ pub enum Wanted {
     #[default]
     Nothing,
     /// It was started by the MPI Operator.
-    Upkeep(Upkeep),
+    Adopted(AdoptedJob),
     /// All of it.
     Everything(Box<Desired>),
 }
@@ -80,16 +80,16 @@ pub fn objects(
         files: config_map::files(job, granted),
         secret: secret::manifest(job),
         pod_group: pod_group::manifest(job, gang, priorities),
-        workers: worker::stamp(job, granted, gang).map(Arc::new),
+        workers: worker::template(job, granted, gang).map(Arc::new),
         launcher: launcher::manifest(job, granted, pin, gang),
     }
 }
 
 /// What is kept up of a job without a pin; `granted` is what the plugin that serves now would render for it.
-pub fn upkeep(job: &ValidJob, granted: Option<&Granted>, gang: &Gang) -> Upkeep {
-    Upkeep {
+pub fn adopted_job(job: &ValidJob, granted: Option<&Granted>, gang: &Gang) -> AdoptedJob {
+    AdoptedJob {
         config: granted.map(|granted| config_map::unpinned(job, granted)),
-        workers: worker::stamp(job, &Granted::default(), gang).map(Arc::new),
+        workers: worker::template(job, &Granted::default(), gang).map(Arc::new),
     }
 }
 

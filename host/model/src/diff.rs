@@ -2,9 +2,9 @@
 //!
 //! Total and deterministic: the same arguments give the same steps in the same order, sorted by
 //! [`crate::step::Wave`]; where nothing differs there are none. Never more than `replicas` workers are created
-//! by one pass: each index once, and only where no pod of that name exists, not even a terminating one.
+//! by one reconcile: each index once, and only where no pod of that name exists, not even a terminating one.
 
-mod foundations;
+mod dependencies;
 mod launcher;
 mod ownership;
 mod workers;
@@ -40,17 +40,17 @@ pub fn steps(job: &ValidJob, seen: &Seen, phase: Phase, gate: &Gate, wanted: &Wa
 
 fn active(job: &ValidJob, seen: &Seen, gate: &Gate, wanted: &Wanted) -> Vec<Step> {
     let mut steps = workers::scale_down(job, seen);
-    if let Wanted::Upkeep(upkeep) = wanted {
-        steps.extend(upkeep.config.as_ref().and_then(|config| foundations::config(job, seen, config)));
-        steps.extend(workers::create(job, seen, upkeep.workers.as_ref()));
+    if let Wanted::Adopted(adopted_job) = wanted {
+        steps.extend(adopted_job.config.as_ref().and_then(|config| dependencies::config(job, seen, config)));
+        steps.extend(workers::create(job, seen, adopted_job.workers.as_ref()));
     }
     if let Wanted::Everything(desired) = wanted {
-        steps.extend(foundations::steps(job, seen, desired));
-        steps.extend(foundations::pod_group(job, seen, desired));
+        steps.extend(dependencies::steps(job, seen, desired));
+        steps.extend(dependencies::pod_group(job, seen, desired));
         steps.extend(launcher::replace(job, seen, desired));
         steps.extend(launcher::resume(job, seen, desired));
         // A pod that is created while the name of something that it mounts is still taken would hang on it.
-        if !foundations::are_leaving(seen) {
+        if !dependencies::are_leaving(seen) {
             steps.extend(workers::create(job, seen, desired.workers.as_ref()));
             steps.extend(launcher::create(job, seen, desired));
         }
@@ -64,9 +64,9 @@ fn suspended(job: &ValidJob, seen: &Seen, wanted: &Wanted) -> Vec<Step> {
     let mut steps = workers::stop(job, seen);
     steps.extend(launcher::suspend(job, seen));
     if let Wanted::Everything(desired) = wanted {
-        steps.extend(foundations::steps(job, seen, desired));
+        steps.extend(dependencies::steps(job, seen, desired));
         steps.extend(launcher::replace(job, seen, desired));
-        if job.launcher_creation() == LauncherCreation::AtStartup && !foundations::are_leaving(seen) {
+        if job.launcher_creation() == LauncherCreation::AtStartup && !dependencies::are_leaving(seen) {
             steps.extend(launcher::create_suspended(job, seen, desired));
         }
     }

@@ -53,7 +53,7 @@ pub struct Explained {
     pub item: Item,
     /// Its name; of a file its path.
     pub name: String,
-    /// What is there, and whose it is. Absent: a wish that was not granted.
+    /// What is there, and whose it is. Absent: a request that was not granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<Claim>,
     /// What it replaced or what gave way to it, in the order of the chain, the user's first.
@@ -64,7 +64,8 @@ pub struct Explained {
 /// Explains everything, by group and kind, in the order of the pods.
 pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired) -> Vec<Explained> {
     let launcher = at(&desired.launcher, "/spec/template/spec/containers/0").clone();
-    let worker = desired.workers.as_ref().and_then(|stamp| serde_json::from_str(&stamp.manifest(0)).ok());
+    let worker =
+        desired.workers.as_ref().and_then(|template| serde_json::from_str(&template.manifest(0)).ok());
     let worker: Option<Value> = worker.map(|pod: Value| at(&pod, "/spec/containers/0").clone());
     let mut all = commands(job, plan, granted);
     let roles = [
@@ -107,12 +108,12 @@ impl Group<'_> {
 
     fn variable(&self, name: &str, given: &[Value], plan: &Plan) -> Explained {
         let users = last(given, name).map(|entry| Claim { by: USER.into(), value: value(entry) });
-        let mut wishes: Vec<Claim> = Vec::new();
+        let mut asked: Vec<Claim> = Vec::new();
         for (by, edit) in self.edits(plan) {
             if let Change::Env(env) = &edit.change
                 && env.name == name
             {
-                wishes.push(Claim { by: by.to_owned(), value: shown(&env.value) });
+                asked.push(Claim { by: by.to_owned(), value: shown(&env.value) });
             }
         }
         let granted = self.grant.env.iter().find(|env| env.name == name);
@@ -120,13 +121,13 @@ impl Group<'_> {
         let (is, over) = match (granted, users) {
             (Some(env), users) if env.force || users.is_none() => {
                 let is = Claim { by: env.by.clone(), value: shown(&env.value) };
-                take_last(&mut wishes, &is);
-                (is, users.into_iter().chain(wishes).collect())
+                take_last(&mut asked, &is);
+                (is, users.into_iter().chain(asked).collect())
             }
             // The operator's own goes before the user's, as in the MPI Operator.
-            (_, Some(users)) if users.value == now => (users, wishes),
+            (_, Some(users)) if users.value == now => (users, asked),
             (_, users) => {
-                (Claim { by: OPERATOR.into(), value: now }, users.into_iter().chain(wishes).collect())
+                (Claim { by: OPERATOR.into(), value: now }, users.into_iter().chain(asked).collect())
             }
         };
         Explained { group: self.role, item: Item::Variable, name: name.to_owned(), is: Some(is), over }
@@ -138,21 +139,21 @@ impl Group<'_> {
     }
 
     fn port(&self, name: &str, number: &Value, plan: &Plan) -> Explained {
-        let wishes = self.edits(plan).filter_map(|(by, edit)| match &edit.change {
+        let asked = self.edits(plan).filter_map(|(by, edit)| match &edit.change {
             Change::Port(port) if port.name == name => {
                 Some(Claim { by: by.to_owned(), value: port.number.to_string() })
             }
             _ => None,
         });
-        let mut wishes: Vec<Claim> = wishes.collect();
+        let mut asked: Vec<Claim> = asked.collect();
         let users = list(self.replica.container(), "/ports").iter().any(|port| text(port, "name") == name);
-        let by = match (users, wishes.last()) {
-            (false, Some(wish)) => wish.by.clone(),
+        let by = match (users, asked.last()) {
+            (false, Some(request)) => request.by.clone(),
             _ => USER.to_owned(),
         };
         let is = Claim { by, value: number.to_string() };
-        take_last(&mut wishes, &is);
-        Explained { group: self.role, item: Item::Port, name: name.to_owned(), is: Some(is), over: wishes }
+        take_last(&mut asked, &is);
+        Explained { group: self.role, item: Item::Port, name: name.to_owned(), is: Some(is), over: asked }
     }
 
     /// Those that reach this group.
@@ -164,7 +165,7 @@ impl Group<'_> {
 
 /// The launcher's command: rendered, prefixed, or as the user wrote it.
 fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
-    let wishes = |item: Item| -> Vec<Claim> {
+    let asked = |item: Item| -> Vec<Claim> {
         let words = plan.edits.iter().filter_map(|edit| match (&edit.change, item) {
             (Change::LaunchCommand(words), Item::Command)
             | (Change::PrefixCommand(words), Item::PrefixCommand) => {
@@ -182,7 +183,7 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
     let users = [at(container, "/command"), at(container, "/args")];
     let users: Vec<&str> =
         users.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str).collect();
-    let mut rendered = wishes(Item::Command);
+    let mut rendered = asked(Item::Command);
     let is = match (&granted.launch_command, rendered.last()) {
         (Some(words), Some(last)) => Claim { by: last.by.clone(), value: words.join(" ") },
         _ => Claim { by: USER.into(), value: users.join(" ") },
@@ -191,7 +192,7 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         rendered.insert(0, Claim { by: USER.into(), value: users.join(" ") });
     }
     let mut found = vec![explained(Item::Command, "command", is, rendered)];
-    let prefixes = wishes(Item::PrefixCommand);
+    let prefixes = asked(Item::PrefixCommand);
     if let Some(last) = prefixes.last().filter(|_| !granted.prefix_command.is_empty()) {
         let is = Claim { by: last.by.clone(), value: granted.prefix_command.join(" ") };
         found.push(explained(Item::PrefixCommand, "prefix", is, prefixes));
@@ -241,7 +242,7 @@ fn wants(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         let is_granted = match want.kind.as_str() {
             wire::WANT_SHARED_MEMORY => granted.shared_memory.is_some(),
             wire::WANT_LOCK_MEMORY => granted.lock_memory,
-            wire::WANT_WAIT_FOR_MEMBERS => job.wishes().start_gate,
+            wire::WANT_WAIT_FOR_MEMBERS => job.options().start_gate,
             _ => false,
         };
         let claim = Claim { by: edit.by.clone(), value: want.parameter.clone().unwrap_or_default() };
@@ -259,10 +260,10 @@ fn wants(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
     found
 }
 
-/// Removes the wish that came true.
-fn take_last(wishes: &mut Vec<Claim>, is: &Claim) {
-    if let Some(position) = wishes.iter().rposition(|wish| wish == is) {
-        wishes.remove(position);
+/// Removes the request that was granted.
+fn take_last(asked: &mut Vec<Claim>, is: &Claim) {
+    if let Some(position) = asked.iter().rposition(|request| request == is) {
+        asked.remove(position);
     }
 }
 

@@ -6,13 +6,13 @@
 //! In go the job, what is seen and the time; out comes whether our scheduling gate on the launcher pod stays,
 //! or why it opens. [`crate::diff`] makes a step of it, [`crate::status`] an event and a wake-up.
 
-mod stale;
+mod dns_wait;
 
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-pub use self::stale::DNS_CACHE;
+pub use self::dns_wait::DNS_CACHE;
 use crate::{
     condition,
     job::ValidJob,
@@ -104,7 +104,7 @@ pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
     };
     if matches!(because, Because::AllReady | Because::Minimum) {
         let is_retry = ran_before(job, seen, launcher, pod);
-        let until = stale::forgotten(job, seen, now, is_retry).map(|forgotten| forgotten.min(until));
+        let until = dns_wait::forgotten(job, seen, now, is_retry).map(|forgotten| forgotten.min(until));
         if let Some(until) = until.filter(|until| now < *until) {
             return Gate::Closed { waiting_for: Missing::default(), until };
         }
@@ -122,7 +122,7 @@ pub fn is_launcher_due(job: &ValidJob, seen: &Seen) -> bool {
 
 /// The elastic minimum; a minimum above the job's size means all.
 fn least(job: &ValidJob) -> u32 {
-    job.wishes().start_min_workers.unwrap_or(u32::MAX).min(job.workers())
+    job.options().start_min_workers.unwrap_or(u32::MAX).min(job.workers())
 }
 
 fn missing(job: &ValidJob, seen: &Seen) -> Missing {
@@ -158,5 +158,5 @@ fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodS
 }
 
 fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {
-    pod.created.checked_add(job.wishes().start_gate_timeout).unwrap_or(Timestamp::MAX)
+    pod.created.checked_add(job.options().start_gate_timeout).unwrap_or(Timestamp::MAX)
 }

@@ -1,9 +1,9 @@
 //! `ValidJob`: a job that cannot be wrong. Parsing applies the defaults and the rules of the MPI Operator, in
 //! its order and words; behind it nothing looks at the raw object again.
 
-mod annotations;
 mod claims;
 mod ignored;
+mod options;
 mod parse;
 mod replica;
 mod run_policy;
@@ -12,7 +12,7 @@ mod valid_job;
 pub mod violation;
 
 pub use self::{
-    annotations::{DEFAULT_GATE_TIMEOUT, LostWorker, Wishes},
+    options::{DEFAULT_GATE_TIMEOUT, JobOptions, LostWorker},
     parse::Verdict,
     replica::{Replica, RestartPolicy},
     run_policy::CleanPodPolicy,

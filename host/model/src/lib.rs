@@ -1,6 +1,6 @@
 //! What should exist for an `MPIJob`, decided by functions from values to values.
 //!
-//! One pass over a job goes through this crate from top to bottom:
+//! One reconcile of a job goes through this crate from top to bottom:
 //!
 //! ```text
 //! api::MpiJob ─▶ job::ValidJob ─┬─▶ view::JobView ─▶ (sandbox) ─▶ plan::Plan ─▶ policy::Granted ─┐

@@ -1,4 +1,4 @@
-//! Where a job stands in its life: what the passes of the MPI Operator branch on.
+//! Where a job stands in its life: what the reconciles of the MPI Operator branch on.
 
 use crate::{
     api::{mpijob::JobStatus, wire::REPLICA_LAUNCHER},
@@ -74,7 +74,7 @@ fn evicted(job: &ValidJob, seen: &Seen) -> Option<Phase> {
     let of = job.workers();
     let evicted = seen.workers_of(job).filter(|pod| pod.index < of && is_evicted(pod)).count();
     let lost = u32::try_from(evicted).unwrap_or(of);
-    let enough = job.wishes().start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
+    let enough = job.options().start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
     let declared = condition::find(job.status(), condition::FAILED)
         .is_some_and(|failed| failed.status == condition::TRUE && failed.reason == condition::EVICTED);
     ((lost > 0 && !enough) || declared).then_some(Phase::Evicted { lost, of })

@@ -4,10 +4,10 @@
 //! resuming and a new operator all render by the pin, whatever the cluster's plugins have become meanwhile.
 
 mod chain;
-mod standing;
+mod state;
 
 pub use self::{
     chain::{ADOPTED, MOST, Pin, PinnedPlugin, kept},
-    standing::Standing,
+    state::PinState,
 };
 pub use crate::digest::{Digest, InvalidDigest};

@@ -95,7 +95,7 @@ pub struct Port {
     pub number: u16,
 }
 
-/// A wish for a capability; an unknown kind becomes a note.
+/// A request for a capability; an unknown kind becomes a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     /// `shared-memory`, `lock-memory`, `wait-for-members`, …

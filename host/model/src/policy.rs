@@ -1,4 +1,4 @@
-//! What a plan may touch: turns a plugin's wishes into grants, or into violations that name the plugin.
+//! What a plan may touch: turns a plugin's requests into grants, or into violations that name the plugin.
 //!
 //! A plugin can change the environment, command and files of the jobs that it serves, within the bounds below, and
 //! nothing else: names, labels, owners, Secrets, security contexts, volumes, images, resources, scheduling and

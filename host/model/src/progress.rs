@@ -2,7 +2,7 @@
 //!
 //! Each worker that starts changes the counters of the status and the list of running hosts. Until the launcher runs
 //! nobody needs either at once, so those of a large job are written together: when all are there, or when the first of
-//! them has waited for a time that grows with the job. In go the steps and the tale of a pass; out comes how long what
+//! them has waited for a time that grows with the job. In go the steps and the status update of a reconcile; out comes how long what
 //! may wait of them waits.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{
     object::Kind,
     phase::Phase,
     seen::{PodSeen, Seen},
-    status::Tale,
+    status::StatusUpdate,
     step::Step,
 };
 
@@ -53,12 +53,12 @@ pub fn is_hosts(job: &ValidJob, step: &Step) -> bool {
     matches!(step, Step::Patch { object, .. } if object.kind == Kind::ConfigMap && object.name == job.names().config())
 }
 
-/// How long the status of `tale` waits, if it has nothing new in it but counters of a job that is not yet Running, or
+/// How long the status of `update` waits, if it has nothing new in it but counters of a job that is not yet Running, or
 /// that is about to end or to be told how it ended.
-pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, tale: &Tale) -> Option<Duration> {
-    let status = tale.status.as_ref()?;
+pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, update: &StatusUpdate) -> Option<Duration> {
+    let status = update.status.as_ref()?;
     let counters = matches!(phase, Phase::Active | Phase::Ended)
-        && tale.events.is_empty()
+        && update.events.is_empty()
         && status.conditions == job.status().conditions
         && status.start_time == job.status().start_time
         && status.completion_time == job.status().completion_time;

@@ -1,7 +1,7 @@
 //! What to tell: the job's status, events and counters, as a function of what is observed.
 //!
 //! In go the job as it was parsed (with the stored status), what is seen after the writes, what came of them,
-//! and the time; out comes a [`Tale`]. Conditions, reasons, messages and their order are those of the MPI
+//! and the time; out comes a [`StatusUpdate`]. Conditions, reasons, messages and their order are those of the MPI
 //! Operator 0.8.2; `Accepted` is ours and appears only on jobs that were once not accepted.
 
 mod acceptance;
@@ -12,8 +12,8 @@ mod lost;
 mod opening;
 mod outcome;
 mod patch;
-mod tale;
-pub mod trouble;
+mod render_error;
+mod update;
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ pub use self::{
     draft::shorten,
     outcome::Outcome,
     patch::merge_patch,
-    tale::{Count, Event, Tale},
+    render_error::RenderError,
+    update::{Count, Event, StatusUpdate},
 };
 pub use crate::condition;
 use crate::{
@@ -44,11 +45,11 @@ use crate::{
 };
 
 /// What to tell of a valid job. `seen` is observed after the writes.
-pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> Tale {
+pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> StatusUpdate {
     let (exactly, now) = (now, whole_seconds(now));
     let phase = phase::of(job, seen);
-    let (status, tale) = (job.status().clone(), Tale::default());
-    let mut draft = Draft { job, seen, outcome, now, exactly, phase, status, tale };
+    let (status, update) = (job.status().clone(), StatusUpdate::default());
+    let mut draft = Draft { job, seen, outcome, now, exactly, phase, status, update };
     if phase == Phase::Finished {
         draft.clean_up();
     } else {
@@ -62,7 +63,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         draft.end();
         draft.run();
     }
-    // What it leaves behind is cleaned up by the next pass, once the status says how it ended.
+    // What it leaves behind is cleaned up by the next reconcile, once the status says how it ended.
     if draft.status.completion_time.is_some() && job.status().completion_time.is_none() {
         if matches!(phase, Phase::Ended | Phase::Lost) {
             // The counters as they will be then, or the status would have to be written once more.
@@ -70,23 +71,23 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> T
         }
         draft.wake(Duration::ZERO);
     }
-    let Draft { status, mut tale, .. } = draft;
-    tale.status = (status != *job.status()).then_some(status);
-    tale
+    let Draft { status, mut update, .. } = draft;
+    update.status = (status != *job.status()).then_some(status);
+    update
 }
 
 /// What to tell of a job that its user has to change first. Everything else of its status stays.
-pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> Tale {
+pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> StatusUpdate {
     const REASON: &str = "ValidationError";
     let message = shorten(&format!("Found validation errors: {}", aggregate(errors)));
     let mut status = raw.status.clone().unwrap_or_default();
     let claim =
         condition::Claim { kind: condition::ACCEPTED, holds: false, reason: REASON, message: &message };
-    if !condition::tell(&mut status, claim, whole_seconds(now)) {
-        return Tale::default();
+    if !condition::report(&mut status, claim, whole_seconds(now)) {
+        return StatusUpdate::default();
     }
     let event = Event { warning: true, reason: REASON.to_owned(), message };
-    Tale { status: Some(status), events: vec![event], ..Tale::default() }
+    StatusUpdate { status: Some(status), events: vec![event], ..StatusUpdate::default() }
 }
 
 impl Draft<'_> {
@@ -95,7 +96,7 @@ impl Draft<'_> {
         if condition::find(&self.status, condition::CREATED).is_none() {
             self.set(condition::CREATED, true, "MPIJobCreated", &message);
             self.event(false, "MPIJobCreated", &message);
-            self.tale.counts.push(Count::Created);
+            self.update.counts.push(Count::Created);
         }
     }
 
@@ -194,7 +195,7 @@ impl Draft<'_> {
     }
 }
 
-/// Times stand in whole seconds in the API; finer ones would differ from their stored selves at each pass.
+/// Times stand in whole seconds in the API; finer ones would differ from their stored selves at each reconcile.
 fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

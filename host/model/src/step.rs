@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub use crate::object::{Kind, ObjectName};
 use crate::{
-    desired::WorkerStamp,
+    desired::WorkerTemplate,
     object::{Uid, Version},
 };
 
@@ -34,7 +34,7 @@ pub enum Step {
     /// POST of many worker pods from one template.
     CreateWorkers {
         /// Makes the manifest of one.
-        stamp: Arc<WorkerStamp>,
+        template: Arc<WorkerTemplate>,
         /// Which ones, ascending.
         indexes: Vec<u32>,
     },
@@ -83,12 +83,12 @@ pub enum Step {
     },
 }
 
-/// The order of writes within one pass.
+/// The order of writes within one reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wave {
     /// Service, ConfigMaps, Secret, `PodGroup`: pods refer to them, and the pin must be written before the first
     /// worker exists.
-    Foundations,
+    Dependencies,
     /// The launcher Job resumed or suspended: on resume before workers are created, as clients rely on.
     LauncherUpdate,
     /// Worker pods created and deleted, the launcher Job created, the gate opened.
@@ -100,7 +100,7 @@ impl Step {
     pub fn wave(&self) -> Wave {
         match self {
             Self::Create { wave, .. } | Self::Patch { wave, .. } => *wave,
-            Self::CreateSecret { .. } => Wave::Foundations,
+            Self::CreateSecret { .. } => Wave::Dependencies,
             Self::Resume { .. } => Wave::LauncherUpdate,
             Self::CreateWorkers { .. } | Self::OpenGate { .. } | Self::Delete { .. } => Wave::Pods,
         }
@@ -115,13 +115,13 @@ impl Step {
             | Self::CreateWorkers { .. }
             | Self::Resume { .. }
             | Self::OpenGate { .. } => true,
-            Self::Patch { wave, .. } => *wave == Wave::Foundations,
+            Self::Patch { wave, .. } => *wave == Wave::Dependencies,
             Self::Delete { .. } => false,
         }
     }
 }
 
-/// What came of one pass's steps.
+/// What came of one reconcile's steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Objects created, workers among them.

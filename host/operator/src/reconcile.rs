@@ -9,11 +9,11 @@ use coxswain_model::{
     gate,
     job::{LostWorker, ValidJob, Verdict},
     phase::{self, Phase},
-    pin::{Pin, Standing},
+    pin::{Pin, PinState},
     plan::Note,
     progress,
     seen::Seen,
-    status::{self, Outcome, trouble::Trouble},
+    status::{self, Outcome, RenderError},
     step::FailureReason,
 };
 use jiff::Timestamp;
@@ -51,7 +51,7 @@ pub struct Context {
 #[derive(Default)]
 struct Rendered {
     objects: Wanted,
-    trouble: Option<Trouble>,
+    render_error: Option<RenderError>,
     /// Text for the event that names the pin, if this pass makes it.
     pinned: Option<String>,
     notes: Vec<Note>,
@@ -63,16 +63,16 @@ struct Rendered {
     unavailable: Option<Failed>,
 }
 
-impl From<Trouble> for Rendered {
-    fn from(trouble: Trouble) -> Self {
-        Self { trouble: Some(trouble), ..Self::default() }
+impl From<RenderError> for Rendered {
+    fn from(render_error: RenderError) -> Self {
+        Self { render_error: Some(render_error), ..Self::default() }
     }
 }
 
 impl From<NoPlan> for Rendered {
     fn from(why: NoPlan) -> Self {
         match why {
-            NoPlan::Trouble(trouble) => trouble.into(),
+            NoPlan::RenderError(render_error) => render_error.into(),
             NoPlan::Unavailable(error) => {
                 Self { unavailable: Some(Failed::unavailable(error)), ..Self::default() }
             }
@@ -136,8 +136,8 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
     // What waits has failed for all that anybody can see.
     done.failures.extend(held.failures);
-    let Rendered { trouble, pinned, notes, ignored, unavailable, .. } = rendered;
-    let outcome = Outcome { done, gate, trouble, pinned, notes, ignored };
+    let Rendered { render_error, pinned, notes, ignored, unavailable, .. } = rendered;
+    let outcome = Outcome { done, gate, render_error, pinned, notes, ignored };
     let seen = ctx.cluster.observe(&job);
     let mut tale = status::next(&job, &seen, &outcome, Timestamp::now());
     if let Some(wait) = progress::status_wait(&job, &seen, phase, &tale) {
@@ -202,7 +202,7 @@ async fn claims(ctx: &Context, job: &ValidJob) -> Result<Claims, Failed> {
         return Ok(Claims::default());
     }
     let seen = ctx.cluster.observe(job);
-    let is_fresh = phase::needs_plan(phase::of(job, &seen)) && Standing::of(job, &seen) == Standing::Fresh;
+    let is_fresh = phase::needs_plan(phase::of(job, &seen)) && PinState::of(job, &seen) == PinState::Fresh;
     if is_fresh { ctx.cluster.claims(job).await } else { Ok(Claims::default()) }
 }
 
@@ -219,28 +219,28 @@ async fn render(
     }
     if secret::lacks_known_hosts(&job, seen) {
         let secret = job.names().secret();
-        return (job, Trouble::KnownHostsMissing { secret }.into());
+        return (job, RenderError::KnownHostsMissing { secret }.into());
     }
-    let (pin, fresh) = match Standing::of(&job, seen) {
-        Standing::Pinned(pin) if ctx.plugins.lacks(&pin) => {
+    let (pin, fresh) = match PinState::of(&job, seen) {
+        PinState::Pinned(pin) if ctx.plugins.lacks(&pin) => {
             return (job, Rendered { lacks: Some(pin), ..Rendered::default() });
         }
-        Standing::Pinned(pin) => (pin, false),
-        Standing::Fresh => match ctx.plugins.choose(&job) {
+        PinState::Pinned(pin) => (pin, false),
+        PinState::Fresh => match ctx.plugins.choose(&job) {
             Ok(pin) => {
                 let pin = Pin { claims: claims.facts.clone(), ..pin };
-                if let Some(trouble) = Trouble::too_long(&pin) {
-                    return (job, trouble.into());
+                if let Some(too_long) = RenderError::too_long(&pin) {
+                    return (job, too_long.into());
                 }
                 (pin, true)
             }
-            Err(trouble) => return (job, trouble.into()),
+            Err(render_error) => return (job, render_error.into()),
         },
-        Standing::Adopted => {
+        PinState::Adopted => {
             let rendered = keep_up(ctx, &job, seen).await;
             return (job, rendered);
         }
-        Standing::Lost(why) => return (job, Trouble::PinLost { why }.into()),
+        PinState::Lost(why) => return (job, RenderError::PinLost { why }.into()),
     };
     let job = job.under_domain(pin.cluster_domain.as_deref());
     let gated = desired::launcher::gated(&job, &ctx.gang);
@@ -264,11 +264,11 @@ async fn keep_up(ctx: &Context, job: &ValidJob, seen: &Seen) -> Rendered {
     let granted = match ctx.plugins.choose(job) {
         Ok(pin) => match ctx.plugins.render(job, &pin, seen, false).await {
             Ok(granted) => Some(granted),
-            Err(NoPlan::Trouble(_)) => None,
+            Err(NoPlan::RenderError(_)) => None,
             Err(why) => return why.into(),
         },
         Err(_) => None,
     };
-    let objects = Wanted::Upkeep(desired::upkeep(job, granted.as_ref(), &ctx.gang));
+    let objects = Wanted::Adopted(desired::adopted_job(job, granted.as_ref(), &ctx.gang));
     Rendered { objects, ..Rendered::default() }
 }

@@ -262,7 +262,7 @@ fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTr
 /// The chain of a pin with the candidate in it, with the settings that the job would have been pinned to.
 fn replaced(old: &Chain, pin: &Pin, candidate: &Active, seen: &Seen) -> Chain {
     let name = candidate.plugin.name();
-    let jobs = seen.job.wishes().settings.get(name);
+    let jobs = seen.job.options().settings.get(name);
     let settings = merged(candidate.plugin.descriptor(), &candidate.candidate.settings, jobs);
     let new = Link { plugin: candidate.plugin.clone(), settings: as_settings(&settings) };
     let link =

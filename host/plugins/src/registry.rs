@@ -10,7 +10,7 @@ use coxswain_model::{
     job::ValidJob,
     pin::{Digest, Pin, PinnedPlugin},
     plan::Descriptor,
-    status::trouble::Trouble,
+    status::RenderError,
 };
 use coxswain_sandbox::Plugin;
 
@@ -122,15 +122,15 @@ impl Registry {
         job: &ValidJob,
         cluster_tuners: &[String],
         cluster_domain: Option<&str>,
-    ) -> Result<Pin, Trouble> {
+    ) -> Result<Pin, RenderError> {
         let launcher = self.launcher(job)?;
         let mut tuners = Vec::new();
-        for name in &job.wishes().tuners {
+        for name in &job.options().tuners {
             self.named(name, job, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
         }
         let mut named: BTreeSet<&str> = BTreeSet::new();
         // One that the cluster and the job name runs once, in its place in the cluster's order.
-        for name in cluster_tuners.iter().chain(&job.wishes().tuners).filter(|name| named.insert(name)) {
+        for name in cluster_tuners.iter().chain(&job.options().tuners).filter(|name| named.insert(name)) {
             // The cluster's tuners pass over jobs that they are not for.
             let may = |active: &&Active| {
                 active.plugin.is_tuner() && tunes(active, job) && self.allows(name, job.names().namespace())
@@ -141,8 +141,8 @@ impl Registry {
         Ok(Pin { launcher, tuners, cluster_domain: cluster_domain.map(Into::into), claims: BTreeMap::new() })
     }
 
-    fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, Trouble> {
-        if let Some(name) = &job.wishes().plugin {
+    fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, RenderError> {
+        if let Some(name) = &job.options().plugin {
             let active = self.named(name, job, Plugin::is_launcher, wire::ANNOTATION_PLUGIN)?;
             return Ok(pinned(name, active, job));
         }
@@ -158,7 +158,7 @@ impl Registry {
         match (by_rank.iter().find(|(name, _)| self.allows(name, namespace)), by_rank.first()) {
             (Some((name, active)), _) => Ok(pinned(name, active, job)),
             (None, Some((name, _))) => Err(not_allowed(name, job)),
-            (None, None) => Err(Trouble::UnsupportedImplementation {
+            (None, None) => Err(RenderError::UnsupportedImplementation {
                 wanted: job.implementation().to_owned(),
                 served: self.served().map(str::to_owned).collect(),
             }),
@@ -172,9 +172,9 @@ impl Registry {
         job: &ValidJob,
         is: fn(&Plugin) -> bool,
         annotation: &str,
-    ) -> Result<&Active, Trouble> {
+    ) -> Result<&Active, RenderError> {
         let fitting = |active: &&Active| is(&active.plugin);
-        let active = self.active.get(name).filter(fitting).ok_or_else(|| Trouble::UnknownPlugin {
+        let active = self.active.get(name).filter(fitting).ok_or_else(|| RenderError::UnknownPlugin {
             annotation: annotation.to_owned(),
             wanted: name.to_owned(),
             known: self.active.iter().filter(|(_, a)| is(&a.plugin)).map(|(name, _)| name.clone()).collect(),
@@ -190,8 +190,8 @@ impl Registry {
 }
 
 /// A plugin that the administrator keeps to other namespaces.
-pub fn not_allowed(plugin: &str, job: &ValidJob) -> Trouble {
-    Trouble::PluginNotAllowed { plugin: plugin.to_owned(), namespace: job.names().namespace().to_owned() }
+pub fn not_allowed(plugin: &str, job: &ValidJob) -> RenderError {
+    RenderError::PluginNotAllowed { plugin: plugin.to_owned(), namespace: job.names().namespace().to_owned() }
 }
 
 /// A tuner that names implementations tunes those alone.
@@ -201,7 +201,7 @@ fn tunes(active: &Active, job: &ValidJob) -> bool {
 }
 
 fn pinned(name: &str, active: &Active, job: &ValidJob) -> PinnedPlugin {
-    let jobs = job.wishes().settings.get(name);
+    let jobs = job.options().settings.get(name);
     let settings = merged(active.plugin.descriptor(), &active.candidate.settings, jobs);
     PinnedPlugin { name: name.to_owned(), digest: active.plugin.digest().clone(), settings }
 }

@@ -21,7 +21,7 @@ use coxswain_model::{
     plan::{Failure, Plan, Violation},
     policy::{self, ClusterPolicy, Granted},
     seen::Seen,
-    status::trouble::Trouble,
+    status::RenderError,
 };
 use coxswain_sandbox::{Chain, Child, Compiler, Fault, Link, Plugin, Sandbox};
 use tokio::{
@@ -52,14 +52,14 @@ pub const COMPILE: &str = "compile-plugin";
 #[derive(Debug)]
 pub enum NoPlan {
     /// Something has to be changed by a person: a condition, no retries.
-    Trouble(Trouble),
+    RenderError(RenderError),
     /// The plugin namespace could not be read, or this process is ending: try again.
     Unavailable(anyhow::Error),
 }
 
-impl From<Trouble> for NoPlan {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+impl From<RenderError> for NoPlan {
+    fn from(render_error: RenderError) -> Self {
+        Self::RenderError(render_error)
     }
 }
 
@@ -219,7 +219,7 @@ impl Plugins {
     }
 
     /// A chain for a job that has none yet.
-    pub fn choose(&self, job: &ValidJob) -> Result<Pin, Trouble> {
+    pub fn choose(&self, job: &ValidJob) -> Result<Pin, RenderError> {
         let domain = self.rules.cluster_domain.as_deref();
         self.read(|registry| registry.choose(job, &self.rules.tuners, domain))
     }
@@ -250,17 +250,17 @@ impl Plugins {
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
         match called.await {
-            Ok(result) => result.map_err(|fault| trouble(job, pin, fault).into()),
+            Ok(result) => result.map_err(|fault| render_error(job, pin, fault).into()),
             Err(panicked) => {
                 let (plugin, fault) = (pin.summary(), panicked.to_string());
-                Err(Trouble::PluginFailed { plugin, fault }.into())
+                Err(RenderError::PluginFailed { plugin, fault }.into())
             }
         }
     }
 
     /// What the policy grants of a chain's plan.
-    pub fn grant(&self, job: &ValidJob, plan: &Plan, chain: &Chain) -> Result<Granted, Trouble> {
-        policy::grant(job, plan, &chain.descriptors(), &self.rules.policy).map_err(Trouble::PlanRefused)
+    pub fn grant(&self, job: &ValidJob, plan: &Plan, chain: &Chain) -> Result<Granted, RenderError> {
+        policy::grant(job, plan, &chain.descriptors(), &self.rules.policy).map_err(RenderError::PlanRefused)
     }
 
     /// Some component of the pin is not at hand: [`Plugins::fetch`] it, which takes a while, before rendering.
@@ -304,7 +304,7 @@ impl Plugins {
 
     /// A component of which there is a copy alone.
     pub(crate) async fn copied(&self, pinned: &PinnedPlugin) -> Result<Plugin, NoPlan> {
-        let lost = |how: &str| Trouble::PinLost {
+        let lost = |how: &str| RenderError::PinLost {
             why: format!(
                 "the job is pinned to plugin {} sha256:{}, {how}",
                 pinned.name,
@@ -341,7 +341,7 @@ impl Plugins {
         let chain: Vec<_> =
             pin.plugins().filter_map(|pinned| Some((pinned.name.as_str(), plugin(pinned)?))).collect();
         let described: Vec<_> = chain.iter().map(|(name, plugin)| (*name, plugin.descriptor())).collect();
-        job.wishes().ignored(&described)
+        job.options().ignored(&described)
     }
 
     pub(crate) fn read<T>(&self, look: impl FnOnce(&Registry) -> T) -> T {
@@ -353,16 +353,16 @@ impl Plugins {
     }
 }
 
-fn trouble(job: &ValidJob, pin: &Pin, fault: coxswain_sandbox::ChainFault) -> Trouble {
+fn render_error(job: &ValidJob, pin: &Pin, fault: coxswain_sandbox::ChainFault) -> RenderError {
     let name = fault.plugin;
     let digest = pin.plugins().find(|pinned| pinned.name == name).map(|pinned| pinned.digest.short());
     let plugin = format!("{name}@{}", digest.unwrap_or_default());
     match fault.fault {
-        Fault::Refused(Failure::Invalid(violations)) => Trouble::refused_by(&name, job, violations),
-        Fault::Refused(Failure::Unsupported(words)) => Trouble::PlanRefused(vec![Violation {
+        Fault::Refused(Failure::Invalid(violations)) => RenderError::refused_by(&name, job, violations),
+        Fault::Refused(Failure::Unsupported(words)) => RenderError::PlanRefused(vec![Violation {
             path: "spec.mpiImplementation".into(),
             text: format!("plugin {plugin} cannot serve this job: {words}"),
         }]),
-        Fault::Broken(how) => Trouble::PluginFailed { plugin, fault: how.to_string() },
+        Fault::Broken(how) => RenderError::PluginFailed { plugin, fault: how.to_string() },
     }
 }

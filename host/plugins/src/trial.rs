@@ -136,7 +136,7 @@ impl Trial<'_> {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        let jobs = self.job.wishes().settings.get(self.plugin.name());
+        let jobs = self.job.options().settings.get(self.plugin.name());
         registry::merged(self.plugin.descriptor(), self.given, jobs)
     }
 }

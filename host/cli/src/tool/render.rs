@@ -82,6 +82,6 @@ async fn rendering(arguments: &Arguments) -> Result<Rendering> {
     }
     match Rendering::of(job, claims, &plugins).await? {
         Ok(rendering) => Ok(rendering),
-        Err(trouble) => bail!(rendering::words(&trouble)),
+        Err(render_error) => bail!(rendering::words(&render_error)),
     }
 }

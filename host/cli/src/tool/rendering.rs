@@ -18,7 +18,7 @@ use coxswain_model::{
     plan::Plan,
     policy::{ClusterPolicy, Granted},
     seen::Seen,
-    status::trouble::Trouble,
+    status::RenderError,
 };
 use coxswain_sandbox::Plugin;
 use serde_json::Value;
@@ -123,17 +123,17 @@ impl Rendering {
         job: ValidJob,
         mut claims: ClaimFacts,
         plugins: &Plugins,
-    ) -> Result<Result<Self, Trouble>> {
+    ) -> Result<Result<Self, RenderError>> {
         let named: BTreeSet<String> = job.claim_sources().iter().map(Source::key).collect();
         claims.retain(|key, _| named.contains(key));
         let pin = match plugins.choose(&job) {
             Ok(pin) => Pin { claims, ..pin },
-            Err(trouble) => return Ok(Err(trouble)),
+            Err(render_error) => return Ok(Err(render_error)),
         };
         let gated = desired::launcher::gated(&job, &Gang::Off);
         let (plan, chain) = match plugins.plan(&job, &pin, &Seen::default(), gated).await {
             Ok(planned) => planned,
-            Err(NoPlan::Trouble(trouble)) => return Ok(Err(trouble)),
+            Err(NoPlan::RenderError(render_error)) => return Ok(Err(render_error)),
             Err(NoPlan::Unavailable(error)) => return Err(error),
         };
         Ok(plugins.grant(&job, &plan, &chain).map(|granted| {
@@ -167,8 +167,8 @@ impl Rendering {
 }
 
 /// For a person.
-pub fn words(trouble: &Trouble) -> String {
-    format!("{}: {}", trouble.reason(), trouble.message())
+pub fn words(render_error: &RenderError) -> String {
+    format!("{}: {}", render_error.reason(), render_error.message())
 }
 
 /// The job of a file, and the facts of the claims beside it.

@@ -110,7 +110,7 @@ fn workers(indexes: impl IntoIterator<Item = u32>) -> Step {
         "spec": {},
     });
     Step::CreateWorkers {
-        stamp: Arc::new(WorkerStamp::new(&pod, "pi-worker-", 0)),
+        template: Arc::new(WorkerTemplate::new(&pod, "pi-worker-", 0)),
         indexes: indexes.into_iter().collect(),
     }
 }
@@ -123,7 +123,7 @@ async fn a_wave_begins_when_the_one_before_it_has_ended() {
         .apply(vec![
             workers(0..2),
             create(Kind::Job, "pi-launcher", Wave::Pods),
-            create(Kind::Service, "pi", Wave::Foundations),
+            create(Kind::Service, "pi", Wave::Dependencies),
             Step::CreateSecret { object: object(Kind::Secret, "pi-ssh"), manifest: manifest("pi-ssh") },
         ])
         .await;
@@ -150,8 +150,8 @@ async fn what_was_created_is_seen_at_once() {
 
     bench
         .apply(vec![
-            create(Kind::Service, "pi", Wave::Foundations),
-            create(Kind::ConfigMap, "pi-config", Wave::Foundations),
+            create(Kind::Service, "pi", Wave::Dependencies),
+            create(Kind::ConfigMap, "pi-config", Wave::Dependencies),
             create(Kind::Job, "pi-launcher", Wave::Pods),
             workers(0..3),
         ])
@@ -227,10 +227,10 @@ async fn after_a_wave_that_fails_goes_on_what_needs_nothing_of_it() {
         http::Method::POST if asked.path.ends_with("services") => Reply::refused(422, "Invalid"),
         _ => all_well(fake, asked),
     });
-    let config = create(Kind::ConfigMap, "pi-config", Wave::Foundations);
+    let config = create(Kind::ConfigMap, "pi-config", Wave::Dependencies);
 
     let (done, _) = bench
-        .apply(vec![create(Kind::Service, "pi", Wave::Foundations), config, workers(0..3), delete(None)])
+        .apply(vec![create(Kind::Service, "pi", Wave::Dependencies), config, workers(0..3), delete(None)])
         .await;
 
     let mut lines = bench.fake.lines();
@@ -253,7 +253,7 @@ async fn what_may_pass_by_itself_is_tried_again_in_the_same_pass() {
         });
 
         let (done, left) =
-            bench.apply(vec![create(Kind::Service, "pi", Wave::Foundations), workers(0..20)]).await;
+            bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies), workers(0..20)]).await;
 
         assert_eq!((done.created, done.failures.len(), left), (21, 0, false), "{status}");
     }
@@ -315,7 +315,7 @@ async fn refusals_are_told_apart() {
         (503, FailureReason::Unavailable),
     ] {
         let bench = Bench::new(move |_, _| Reply::refused(status, "x"));
-        let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Foundations)]).await;
+        let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
         assert_eq!(done.failures[0].reason, reason, "{status}");
     }
 }
@@ -329,7 +329,7 @@ async fn a_server_that_does_not_answer_is_given_up_on() {
     bench.rest = Rest::new(client, pace, Arc::clone(&bench.metrics));
     let start = Instant::now();
 
-    let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Foundations)]).await;
+    let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
     assert!((20..21).contains(&start.elapsed().as_secs()), "a second try fits into the time");
     assert_eq!(done.failures[0].reason, FailureReason::Unavailable);
@@ -386,7 +386,7 @@ async fn the_servers_word_slows_down_and_a_webhooks_does_not() {
         });
         let limit = bench.rest.pace().limit();
 
-        bench.apply(vec![create(Kind::Service, "pi", Wave::Foundations)]).await;
+        bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
         assert_eq!(bench.rest.pace().limit() < limit, halved, "{message}");
     }
@@ -397,7 +397,7 @@ async fn who_has_lost_the_lease_sends_nothing() {
     let mut bench = Bench::new(all_well);
     bench.rest = bench.rest.while_leading(Standing::default());
 
-    let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Foundations)]).await;
+    let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
     assert_eq!(done.failures[0].reason, FailureReason::Unavailable);
     assert_eq!(bench.fake.lines(), Vec::<String>::new());
@@ -409,13 +409,13 @@ async fn what_began_in_one_term_sends_nothing_in_a_later_one() {
     let (standing, deadline) = (Standing::default(), Duration::from_secs(10));
     standing.renewed(Instant::now(), deadline);
     bench.rest = bench.rest.while_leading(standing.clone()).in_term(standing.term());
-    bench.apply(vec![create(Kind::Service, "pi", Wave::Foundations)]).await;
+    bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
     assert_eq!(bench.fake.lines(), ["POST services pi"]);
 
     standing.lost();
     standing.renewed(Instant::now(), deadline);
     assert!(standing.leads());
-    let (done, _) = bench.apply(vec![create(Kind::Service, "po", Wave::Foundations)]).await;
+    let (done, _) = bench.apply(vec![create(Kind::Service, "po", Wave::Dependencies)]).await;
 
     assert_eq!(done.failures[0].reason, FailureReason::Unavailable);
     assert_eq!(bench.fake.lines(), ["POST services pi"]);
@@ -743,7 +743,7 @@ async fn a_config_map_with_another_pin_stops_the_reconcile_and_is_seen() {
         let step = Step::Create {
             object: object(Kind::ConfigMap, "pi-config"),
             manifest: config("ours"),
-            wave: Wave::Foundations,
+            wave: Wave::Dependencies,
         };
 
         let (done, _) = bench.apply(vec![step, workers([0])]).await;

@@ -1,6 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::events::told::QUEUE;
 use crate::pace::Pace;
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 

@@ -50,11 +50,11 @@ fn event(reason: &str) -> Event {
 
 /// What a first reconcile has to tell, and which events reach the API server.
 async fn told(bench: &Bench) -> Vec<String> {
-    let tale = Tale {
+    let tale = StatusUpdate {
         status: Some(JobStatus::default()),
         events: vec![event("MPIJobCreated")],
         acts: vec![event("PluginsPinned")],
-        ..Tale::default()
+        ..StatusUpdate::default()
     };
     let _ = bench.live.record(&bench.job, &tale).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -89,7 +89,7 @@ async fn only_the_jobs_own_launcher_has_a_series() {
         bench.live.index.write().launchers.shown(&key, row);
     };
     let series = async || {
-        bench.live.record(&bench.job, &Tale::default()).await.unwrap();
+        bench.live.record(&bench.job, &StatusUpdate::default()).await.unwrap();
         let text = bench.live.metrics.registry().text().unwrap();
         text.lines()
             .filter(|line| line.starts_with("mpi_operator_job_info{"))
@@ -127,7 +127,7 @@ async fn a_job_whose_status_cannot_be_written_because_it_is_gone_is_forgotten() 
         job.metadata.uid = "1".into();
         index.write().jobs.shown(&JobKey::new("team-a", "pi"), JobRow::new(&job));
 
-        let tale = Tale { status: Some(JobStatus::default()), ..Tale::default() };
+        let tale = StatusUpdate { status: Some(JobStatus::default()), ..StatusUpdate::default() };
         live.record(&job, &tale).await.unwrap();
 
         assert_eq!(index.read().jobs.count(), left, "{message}");

@@ -95,11 +95,11 @@ pub const ANNOTATION_PIN: &str = "coxswain.dev/pin";
 /// On the job's ConfigMaps: sha256 of `data`, so that no data need be cached to see a difference.
 pub const ANNOTATION_CONTENT: &str = "coxswain.dev/content";
 
-/// A plugin's wish: a memory file system at `/dev/shm`; the parameter is its size.
+/// A plugin requests a memory file system at `/dev/shm`; the parameter is its size.
 pub const WANT_SHARED_MEMORY: &str = "shared-memory";
-/// A plugin's wish: the capability `IPC_LOCK`, to register memory with a network card.
+/// A plugin requests the capability `IPC_LOCK`, to register memory with a network card.
 pub const WANT_LOCK_MEMORY: &str = "lock-memory";
-/// A plugin's wish: the launcher starts after its workers.
+/// A plugin requests that the launcher starts after its workers.
 pub const WANT_WAIT_FOR_MEMBERS: &str = "wait-for-members";
 
 /// `schedulerName` under Volcano.

@@ -21,7 +21,7 @@ const NVIDIA: [&str; 2] = ["NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES
 /// wait for each other.
 pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
     let placed = *gang == Gang::Off || pod_group::min_member(job) <= job.workers();
-    job.wishes().start_gate && job.workers() > 0 && placed
+    job.options().start_gate && job.workers() > 0 && placed
 }
 
 /// The Job as created while the `MPIJob` is not suspended.

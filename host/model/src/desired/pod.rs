@@ -100,7 +100,7 @@ impl Pod {
             item(wire::SSH_PUBLIC_KEY, "id_rsa.pub"),
             item(wire::SSH_PUBLIC_KEY, "authorized_keys"),
         ];
-        if job.wishes().checks_host_keys {
+        if job.options().checks_host_keys {
             items.push(item(wire::SSH_KNOWN_HOSTS, wire::SSH_KNOWN_HOSTS_FILE));
         }
         let mut secret = overlay::fields(json!({"secretName": job.names().secret(), "items": items}));

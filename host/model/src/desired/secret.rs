@@ -25,7 +25,7 @@ impl std::fmt::Debug for KeyPair {
 /// The Secret without `data`: keys are random and made only when it is written.
 pub fn manifest(job: &ValidJob) -> Value {
     let mut metadata = owned::metadata(job, &job.names().secret());
-    if job.wishes().checks_host_keys {
+    if job.options().checks_host_keys {
         owned::annotate(&mut metadata, wire::ANNOTATION_SSH_HOST_KEYS, "job");
     }
     json!({
@@ -56,5 +56,5 @@ pub fn with_keys(manifest: &Value, keys: &KeyPair) -> Value {
 /// The job's pods would mount known hosts that its Secret, made earlier, does not have, and hang.
 pub fn lacks_known_hosts(job: &ValidJob, seen: &Seen) -> bool {
     let ours = seen.secret.as_ref().filter(|secret| secret.object.is_controlled_by(job.uid()));
-    job.wishes().checks_host_keys && ours.is_some_and(|secret| !secret.has_known_hosts)
+    job.options().checks_host_keys && ours.is_some_and(|secret| !secret.has_known_hosts)
 }

@@ -1,4 +1,4 @@
-//! Worker pods: one template for all, stamped with name and index.
+//! Worker pods: one pod template for all, to which each adds its name and index.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const PROBE_SECONDS: u32 = 5;
 /// Makes the manifest of each worker from one serialized template, so that thousands of workers do not serialize
 /// it thousands of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerStamp {
+pub struct WorkerTemplate {
     /// Up to the index in `metadata.name`, from there to the index label, to the index in `spec.hostname`, to the
     /// end.
     pieces: [String; 4],
@@ -30,7 +30,7 @@ pub struct WorkerStamp {
     shift: u32,
 }
 
-impl WorkerStamp {
+impl WorkerTemplate {
     /// `pod` is the manifest of a worker without name, hostname and index label; `prefix` is the name up to the
     /// index (a DNS label), `shift` what the index label is ahead of it.
     ///
@@ -71,11 +71,11 @@ fn tail(fields: &Fields) -> String {
 }
 
 /// Makes the workers of this job, if it has any.
-pub fn stamp(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerStamp> {
+pub fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerTemplate> {
     let worker = job.worker()?;
     let prefix = job.names().worker(0);
     let prefix = prefix.as_ref().trim_end_matches('0');
-    Some(WorkerStamp::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
+    Some(WorkerTemplate::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
 }
 
 /// A worker without what differs between workers.
@@ -90,7 +90,7 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
         if overlay::is_empty(container, "command") && overlay::is_empty(container, "args") {
             overlay::set(container, "command", daemon(job));
         }
-        if let Some(port) = job.wishes().ssh_probe {
+        if let Some(port) = job.options().ssh_probe {
             probe(container, port);
         }
     });
@@ -105,7 +105,7 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
 
 /// sshd in the foreground, with the image's configuration; where host keys are checked, the job's key is one of its own.
 fn daemon(job: &ValidJob) -> Value {
-    let host_key = job.wishes().checks_host_keys.then(|| job.ssh_file(wire::SSH_PRIVATE_KEY_FILE));
+    let host_key = job.options().checks_host_keys.then(|| job.ssh_file(wire::SSH_PRIVATE_KEY_FILE));
     let words = ["/usr/sbin/sshd", "-De"].into_iter().map(str::to_owned);
     words.chain(host_key.into_iter().flat_map(|file| ["-h".to_owned(), file])).collect()
 }

@@ -39,7 +39,7 @@ pub fn suspend(job: &ValidJob, seen: &Seen) -> Option<Step> {
 }
 
 /// Makes way for a Job of this pin in place of a suspended one of another operator: Kubernetes lets little of a
-/// Job be changed, so the new one is created in the next pass.
+/// Job be changed, so the new one is created in the next reconcile.
 pub fn replace(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
     let launcher = ours(job, seen).filter(|launcher| !is_pinned(launcher, desired) && launcher.suspended)?;
     let (uid, version) = (launcher.object.uid.clone(), Some(launcher.object.version));

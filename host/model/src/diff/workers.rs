@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::ownership::{Held, held};
 use crate::{
-    desired::WorkerStamp,
+    desired::WorkerTemplate,
     job::{CleanPodPolicy, ValidJob},
     object::ObjectName,
     seen::{PodPhase, PodSeen, Seen},
@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
-pub fn create(job: &ValidJob, seen: &Seen, stamp: Option<&Arc<WorkerStamp>>) -> Option<Step> {
-    let stamp = stamp?;
+pub fn create(job: &ValidJob, seen: &Seen, template: Option<&Arc<WorkerTemplate>>) -> Option<Step> {
+    let template = template?;
     let taken: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
     let indexes: Vec<u32> = (0..job.workers()).filter(|index| !taken.contains(index)).collect();
-    (!indexes.is_empty()).then(|| Step::CreateWorkers { stamp: stamp.clone(), indexes })
+    (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
 }
 
 /// Deletes our workers beyond the job's size, highest index first.

@@ -1,6 +1,6 @@
 //! What a job's annotations say in vain: keys that nobody reads, with the likely one.
 
-use super::annotations::Wishes;
+use super::options::JobOptions;
 use crate::{
     api::{annotations::JOB_ANNOTATIONS, wire::ANNOTATION_SETTING_SUFFIX},
     plan::Descriptor,
@@ -11,7 +11,7 @@ const NAMED: usize = 8;
 /// Keys this far from a known one are taken for slips of the pen.
 const SLIP: usize = 3;
 
-impl Wishes {
+impl JobOptions {
     /// What of them has no effect, a sentence for each. `chain` is what renders the job: each plugin by its name.
     pub fn ignored(&self, chain: &[(&str, &Descriptor)]) -> Vec<String> {
         let settings = self.settings.iter().flat_map(|(plugin, settings)| {
@@ -82,7 +82,7 @@ mod tests {
         let annotations: BTreeMap<String, String> =
             annotations.iter().map(|key| ((*key).to_owned(), "none".to_owned())).collect();
         let (openmpi, nccl) = (plugin(&["ssh-args", "tree-spawn"]), plugin(&["profile"]));
-        Wishes::parse(&annotations).unwrap().ignored(&[("openmpi", &openmpi), ("nccl-rdma", &nccl)])
+        JobOptions::parse(&annotations).unwrap().ignored(&[("openmpi", &openmpi), ("nccl-rdma", &nccl)])
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A raw job to a valid one, or to what is wrong with it.
 
 use super::{
-    annotations::Wishes,
+    options::JobOptions,
     replica::{Replica, RestartPolicy},
     run_policy::{CleanPodPolicy, Limits, natural},
     sizes::{self, Counts},
@@ -46,11 +46,11 @@ impl ValidJob {
             natural("spec.slotsPerWorker", i64::from(raw.spec.slots_per_worker.unwrap_or(1)), &mut errors);
         let clean = CleanPodPolicy::parse(&policy, &mut errors);
         let limits = Limits::parse(&policy, &mut errors);
-        let wishes = Wishes::parse(&raw.metadata.annotations).unwrap_or_else(|mut more| {
+        let options = JobOptions::parse(&raw.metadata.annotations).unwrap_or_else(|mut more| {
             errors.append(&mut more);
-            Wishes::default()
+            JobOptions::default()
         });
-        sizes::check(&wishes, raw.status.as_ref(), &mut errors);
+        sizes::check(&options, raw.status.as_ref(), &mut errors);
         if let (Some((launcher, worker)), Some(slots)) = (&replicas, slots) {
             let launcher_runs_ranks = raw.spec.run_launcher_as_worker.unwrap_or(false);
             let counts = Counts { slots, launcher_runs_ranks, launcher, worker: worker.as_ref() };
@@ -58,7 +58,7 @@ impl ValidJob {
         }
         match (replicas, clean, slots) {
             (Some((launcher, worker)), Some(clean_pod_policy), Some(slots)) if errors.is_empty() => {
-                let parts = Parts { launcher, worker, clean_pod_policy, slots, limits, wishes };
+                let parts = Parts { launcher, worker, clean_pod_policy, slots, limits, options };
                 Verdict::Valid(Box::new(Self::assemble(raw, policy, parts, cluster_domain)))
             }
             _ => Verdict::Invalid(errors),
@@ -92,7 +92,7 @@ impl ValidJob {
             backoff_limit: parts.limits.backoff,
             scheduling_policy: policy.scheduling_policy.unwrap_or_default(),
             suspended: policy.suspend.unwrap_or(false),
-            wishes: parts.wishes,
+            options: parts.options,
             annotations: raw.metadata.annotations.clone(),
             status: raw.status.clone().unwrap_or_default(),
         }
@@ -105,7 +105,7 @@ struct Parts {
     clean_pod_policy: CleanPodPolicy,
     slots: u32,
     limits: Limits,
-    wishes: Wishes,
+    options: JobOptions,
 }
 
 /// The longest host name of the job must be a DNS label.

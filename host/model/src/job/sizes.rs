@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{annotations::Wishes, claims, replica::Replica, violation::FieldError};
+use super::{claims, options::JobOptions, replica::Replica, violation::FieldError};
 use crate::{
     api::{
         MpiJob,
@@ -54,13 +54,13 @@ pub(super) struct Counts<'a> {
 }
 
 /// What no count has to be known for.
-pub(super) fn check(wishes: &Wishes, status: Option<&JobStatus>, errors: &mut Vec<FieldError>) {
-    let tuners = wishes.tuners.len();
+pub(super) fn check(options: &JobOptions, status: Option<&JobStatus>, errors: &mut Vec<FieldError>) {
+    let tuners = options.tuners.len();
     if tuners > TUNERS {
         let path = format!("metadata.annotations[{ANNOTATION_TUNERS}]");
         errors.push(FieldError::too_many(path, tuners, TUNERS, "name those that the job needs"));
     }
-    let of_plugin = wishes.settings.values().flatten();
+    let of_plugin = options.settings.values().flatten();
     let settings: usize = of_plugin.map(|(key, value)| key.len() + value.len()).sum();
     if settings > SETTINGS {
         let path = format!("metadata.annotations[PLUGIN{ANNOTATION_SETTING_SUFFIX}/KEY]");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    annotations::{LostWorker, Wishes},
+    options::{JobOptions, LostWorker},
     replica::Replica,
     run_policy::CleanPodPolicy,
 };
@@ -42,7 +42,7 @@ pub struct ValidJob {
     pub(super) backoff_limit: Option<u32>,
     pub(super) scheduling_policy: SchedulingPolicy,
     pub(super) suspended: bool,
-    pub(super) wishes: Wishes,
+    pub(super) options: JobOptions,
     pub(super) annotations: BTreeMap<String, String>,
     pub(super) status: JobStatus,
 }
@@ -134,8 +134,8 @@ impl ValidJob {
     }
 
     /// What the annotations say.
-    pub fn wishes(&self) -> &Wishes {
-        &self.wishes
+    pub fn options(&self) -> &JobOptions {
+        &self.options
     }
 
     /// All annotations (Volcano reads its queue there).
@@ -158,15 +158,15 @@ impl ValidJob {
     /// The same job as if its annotations named this launcher plugin, or none.
     #[must_use]
     pub fn with_plugin(mut self, name: Option<&str>) -> Self {
-        self.wishes.plugin = name.map(str::to_owned);
+        self.options.plugin = name.map(str::to_owned);
         self
     }
 
     /// The same job as if its annotations named this tuner, too.
     #[must_use]
     pub fn with_tuner(mut self, name: &str) -> Self {
-        if !self.wishes.tuners.iter().any(|tuner| tuner == name) {
-            self.wishes.tuners.push(name.to_owned());
+        if !self.options.tuners.iter().any(|tuner| tuner == name) {
+            self.options.tuners.push(name.to_owned());
         }
         self
     }
@@ -174,14 +174,14 @@ impl ValidJob {
     /// The same job as if its user wrote the whole command.
     #[must_use]
     pub fn without_rendered_command(mut self) -> Self {
-        self.wishes.renders_command = false;
+        self.options.renders_command = false;
         self
     }
 
     /// The same job where the cluster says what a lost worker means, unless its annotations do.
     #[must_use]
     pub fn with_lost_worker_default(mut self, policy: LostWorker) -> Self {
-        self.wishes.lost_worker.get_or_insert(policy);
+        self.options.lost_worker.get_or_insert(policy);
         self
     }
 

@@ -20,7 +20,7 @@ pub(super) fn launch(job: &ValidJob, plan: &Plan, found: &mut Findings) -> Optio
     for edit in &plan.edits {
         let Change::LaunchCommand(words) = &edit.change else { continue };
         driver_only(&edit.by, ITEM, edit.group.as_deref(), found);
-        if !job.wishes().renders_command {
+        if !job.options().renders_command {
             let text = format!(
                 "the job does not ask for a rendered command: that takes annotation {}: render",
                 wire::ANNOTATION_LAUNCH_COMMAND
@@ -33,7 +33,7 @@ pub(super) fn launch(job: &ValidJob, plan: &Plan, found: &mut Findings) -> Optio
         check(&edit.by, ITEM, words, &users(job), found);
         command = Some(words.clone());
     }
-    if command.is_none() && job.wishes().renders_command {
+    if command.is_none() && job.options().renders_command {
         found.refuse_at(
             format!("metadata.annotations[{}]", wire::ANNOTATION_LAUNCH_COMMAND),
             "no plugin of this job renders commands: remove the annotation and write the launcher's command",
@@ -51,7 +51,7 @@ pub(super) fn prefix(
 ) -> Vec<String> {
     const ITEM: &str = "prefix-command";
     let mut prefix = Vec::new();
-    let has_command = job.wishes().renders_command || !at(job.launcher().container(), "/command").is_null();
+    let has_command = job.options().renders_command || !at(job.launcher().container(), "/command").is_null();
     for edit in &plan.edits {
         let Change::PrefixCommand(words) = &edit.change else { continue };
         driver_only(&edit.by, ITEM, edit.group.as_deref(), found);

@@ -21,7 +21,7 @@ pub struct Granted {
     pub shared_memory: Option<String>,
     /// `IPC_LOCK`, if granted.
     pub lock_memory: bool,
-    /// For the user: the plugins' own, and wishes that were not granted.
+    /// For the user: the plugins' own, and requests that were not granted.
     pub notes: Vec<Note>,
 }
 

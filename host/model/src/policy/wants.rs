@@ -12,7 +12,7 @@ use crate::{
     quantity::Quantity,
 };
 
-/// (size of shared memory, locking of memory). An empty size sets no limit. The last wish of a kind wins.
+/// (size of shared memory, locking of memory). An empty size sets no limit. The last request of a kind wins.
 pub(super) fn grant(
     job: &ValidJob,
     plan: &Plan,
@@ -30,7 +30,7 @@ pub(super) fn grant(
                 }
             }
             wire::WANT_LOCK_MEMORY => lock_memory |= allowed(job, policy, &edit.by, want, found),
-            wire::WANT_WAIT_FOR_MEMBERS if job.wishes().start_gate => {}
+            wire::WANT_WAIT_FOR_MEMBERS if job.options().start_gate => {}
             wire::WANT_WAIT_FOR_MEMBERS => {
                 let text = format!(
                     "wants the launcher to wait for its workers, but annotation {} turns that off",
@@ -56,7 +56,7 @@ fn size(by: &str, want: &Want, found: &mut Findings) -> String {
 }
 
 fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found: &mut Findings) -> bool {
-    let allowed = policy.wants.contains(&want.kind) || job.wishes().allow_wants.contains(&want.kind);
+    let allowed = policy.wants.contains(&want.kind) || job.options().allow_wants.contains(&want.kind);
     if !allowed && !has_it(job, &want.kind) {
         let text = format!(
             "wants {0:?}, which is not granted: annotation {1}: {0} on the job grants it, and --allow-wants={0} of the \

@@ -25,7 +25,7 @@ const LATER: Duration = Duration::from_secs(30);
 /// Reason of the condition that holds although something of the job has no effect.
 const IGNORED: &str = "AnnotationsIgnored";
 
-/// What this pass means for the condition.
+/// What this reconcile means for the condition.
 enum Acceptance {
     /// Nothing: it stays as it is.
     Unknown,
@@ -39,7 +39,7 @@ enum Acceptance {
 impl Draft<'_> {
     pub(super) fn accept(&mut self) {
         match self.acceptance() {
-            Acceptance::Unknown => self.tell_ignored(),
+            Acceptance::Unknown => self.report_ignored(),
             Acceptance::Accepted => {
                 let refused = condition::find(&self.status, condition::ACCEPTED)
                     .is_some_and(|accepted| accepted.status == condition::FALSE);
@@ -48,14 +48,14 @@ impl Draft<'_> {
                     condition::make_last_but_one(&mut self.status);
                     self.event(false, "Accepted", &message);
                 }
-                self.tell_ignored();
+                self.report_ignored();
             }
             Acceptance::Refused { reason, message } => self.refuse(reason, &shorten(&message)),
         }
     }
 
     /// Annotations that have no effect are no reason to refuse a job, but one to tell its user; a refusal goes before.
-    fn tell_ignored(&mut self) {
+    fn report_ignored(&mut self) {
         let Some(ignored) = &self.outcome.ignored else { return };
         let accepted = condition::find(&self.status, condition::ACCEPTED);
         if accepted.is_some_and(|accepted| accepted.status == condition::FALSE) {
@@ -72,7 +72,7 @@ impl Draft<'_> {
             return;
         }
         let claim = condition::Claim { kind: condition::ACCEPTED, holds: true, reason, message: &message };
-        if condition::tell(&mut self.status, claim, self.now) {
+        if condition::report(&mut self.status, claim, self.now) {
             condition::make_last_but_one(&mut self.status);
             self.event(!ignored.is_empty(), reason, &message);
         }
@@ -80,7 +80,7 @@ impl Draft<'_> {
 
     fn refuse(&mut self, reason: &'static str, message: &str) {
         let claim = condition::Claim { kind: condition::ACCEPTED, holds: false, reason, message };
-        if condition::tell(&mut self.status, claim, self.now) {
+        if condition::report(&mut self.status, claim, self.now) {
             self.event(true, reason, message);
             if let Some(message) = self.failed_creation() {
                 self.event(true, "MPIJobFailed", &message);
@@ -89,8 +89,8 @@ impl Draft<'_> {
     }
 
     fn acceptance(&mut self) -> Acceptance {
-        if let Some(trouble) = &self.outcome.trouble {
-            return Acceptance::Refused { reason: trouble.reason(), message: trouble.message() };
+        if let Some(render_error) = &self.outcome.render_error {
+            return Acceptance::Refused { reason: render_error.reason(), message: render_error.message() };
         }
         let collision = diff::foreign(self.job, self.seen, self.phase).into_iter().next().or_else(|| {
             // One without our label, which the watches do not see.
@@ -128,7 +128,7 @@ impl Draft<'_> {
         Acceptance::Refused { reason: "ErrResourceExists", message }
     }
 
-    /// The same one at each pass, whatever the order in which parallel writes fail.
+    /// The same one at each reconcile, whatever the order in which parallel writes fail.
     fn first_failure(&self, wanted: impl Fn(FailureReason) -> bool) -> Option<&StepFailure> {
         let failures = self.outcome.done.failures.iter().filter(|failure| wanted(failure.reason));
         failures.min_by(|a, b| (&a.object, &a.message).cmp(&(&b.object, &b.message)))
@@ -158,7 +158,7 @@ fn refused(failure: &StepFailure) -> Acceptance {
     Acceptance::Refused { reason, message }
 }
 
-/// All that this phase asks for is there. A refusal is taken back only then: a pass without failures may just
+/// All that this phase asks for is there. A refusal is taken back only then: a reconcile without failures may just
 /// have had nothing to try.
 fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
     let workers = || {
@@ -166,10 +166,10 @@ fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
         present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
     };
     let launcher = seen.launcher_of(job).is_some() || job.launcher_creation() != LauncherCreation::AtStartup;
-    let foundations = seen.service.is_some() && seen.config.is_some() && seen.secret.is_some();
+    let dependencies = seen.service.is_some() && seen.config.is_some() && seen.secret.is_some();
     match phase {
-        Phase::Active => foundations && launcher && workers(),
-        Phase::Suspended => foundations && launcher,
+        Phase::Active => dependencies && launcher && workers(),
+        Phase::Suspended => dependencies && launcher,
         // What kept a job from being whole to its end stays to be read.
         Phase::Ended | Phase::Evicted { .. } | Phase::Lost | Phase::Finished => false,
     }

@@ -1,4 +1,4 @@
-//! `replicaStatuses`: counted anew at each pass.
+//! `replicaStatuses`: counted anew at each reconcile.
 
 use super::draft::Draft;
 use crate::{

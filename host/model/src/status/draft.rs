@@ -1,4 +1,4 @@
-//! What is to be told, while it is put together.
+//! A status update, while it is put together.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     outcome::Outcome,
-    tale::{Event, Tale},
+    update::{Event, StatusUpdate},
 };
 use crate::{
     api::{mpijob::JobStatus, wire},
@@ -16,7 +16,7 @@ use crate::{
     seen::Seen,
 };
 
-/// The tale while it is being written.
+/// A status update while it is being written.
 pub(super) struct Draft<'a> {
     pub job: &'a ValidJob,
     pub seen: &'a Seen,
@@ -25,7 +25,7 @@ pub(super) struct Draft<'a> {
     pub exactly: Timestamp,
     pub phase: Phase,
     pub status: JobStatus,
-    pub tale: Tale,
+    pub update: StatusUpdate,
 }
 
 impl Draft<'_> {
@@ -36,17 +36,17 @@ impl Draft<'_> {
 
     pub fn event(&mut self, warning: bool, reason: &str, message: &str) {
         let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
-        self.tale.events.push(event);
+        self.update.events.push(event);
     }
 
     /// An event about what was done, as against what the status says from now on.
     pub fn act(&mut self, warning: bool, reason: &str, message: &str) {
         let event = Event { warning, reason: reason.to_owned(), message: shorten(message) };
-        self.tale.acts.push(event);
+        self.update.acts.push(event);
     }
 
     pub fn wake(&mut self, after: Duration) {
-        self.tale.wake = Some(self.tale.wake.map_or(after, |earlier| earlier.min(after)));
+        self.update.wake = Some(self.update.wake.map_or(after, |earlier| earlier.min(after)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     draft::{Draft, shorten},
-    tale::Count,
+    update::Count,
 };
 use crate::{
     condition,
@@ -45,7 +45,7 @@ impl Draft<'_> {
         self.status.completion_time.get_or_insert(end.time.unwrap_or(self.now));
         if self.set(condition::SUCCEEDED, true, "MPIJobSucceeded", &message) {
             self.event(false, "MPIJobSucceeded", &message);
-            self.tale.counts.push(Count::Succeeded);
+            self.update.counts.push(Count::Succeeded);
         }
     }
 
@@ -53,7 +53,7 @@ impl Draft<'_> {
         self.status.completion_time.get_or_insert(self.now);
         if self.set(condition::FAILED, true, reason, message) {
             self.event(true, reason, message);
-            self.tale.counts.push(Count::Failed);
+            self.update.counts.push(Count::Failed);
         }
     }
 

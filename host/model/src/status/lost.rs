@@ -40,7 +40,7 @@ impl Draft<'_> {
     /// The launcher exited 0: does the job count as one that succeeded?
     pub(super) fn judge(&mut self, end: &LauncherEnd) {
         let ended = end.time.unwrap_or(self.now);
-        let policy = self.job.wishes().lost_worker.unwrap_or_default();
+        let policy = self.job.options().lost_worker.unwrap_or_default();
         if policy == LostWorker::Ignore {
             return self.succeed(end);
         }
@@ -110,7 +110,7 @@ fn lost(job: &ValidJob, seen: &Seen, ended: Timestamp, now: Timestamp) -> Option
     let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
     let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
     // Workers of an elastic job come and go as it is scaled.
-    let is_fixed = job.wishes().start_min_workers.is_none();
+    let is_fixed = job.options().start_min_workers.is_none();
     failed
         .chain(replaced.filter(|_| is_fixed))
         .chain(gone.filter(|_| is_fixed && is_fresh))

@@ -46,7 +46,7 @@ impl Draft<'_> {
         let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
         format!(
             "the launcher starts after {} s although {} of {} workers are not ready or not in DNS: {}{more}",
-            self.job.wishes().start_gate_timeout.as_secs(),
+            self.job.options().start_gate_timeout.as_secs(),
             missing.count,
             self.job.workers(),
             hosts.join(", ")

@@ -46,15 +46,15 @@ impl ValidJob {
             files_dir: wire::CONFIG_MOUNT_PATH.to_owned(),
             ssh: Some(SshView {
                 mount_path: self.ssh_mount_path().to_owned(),
-                port: self.wishes().ssh_probe.filter(|port| *port != SSH_PORT),
+                port: self.options().ssh_probe.filter(|port| *port != SSH_PORT),
                 known_hosts: self
-                    .wishes()
+                    .options()
                     .checks_host_keys
                     .then(|| self.ssh_file(wire::SSH_KNOWN_HOSTS_FILE)),
             }),
-            elastic: self.wishes().start_min_workers.is_some(),
+            elastic: self.options().start_min_workers.is_some(),
             gated,
-            renders_command: self.wishes().renders_command,
+            renders_command: self.options().renders_command,
             settings: Vec::new(),
             facts: Vec::new(),
         }

@@ -14,9 +14,9 @@ use coxswain_model::{
     job::ValidJob,
     names::Names,
     phase,
-    pin::Standing,
+    pin::PinState,
     seen::{LauncherGone, LauncherSeen, Seen, Uid, Version},
-    status::{self, Count, Event, Outcome, Tale},
+    status::{self, Count, Event, Outcome, StatusUpdate},
     step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure, Wave},
 };
 use jiff::Timestamp;
@@ -56,15 +56,15 @@ pub struct Cluster {
 /// What one pass did.
 pub struct Pass {
     pub steps: Vec<Step>,
-    pub tale: Tale,
+    pub update: StatusUpdate,
 }
 
 impl Pass {
     pub fn is_idle(&self) -> bool {
         self.steps.is_empty()
-            && self.tale.status.is_none()
-            && self.tale.events.is_empty()
-            && self.tale.acts.is_empty()
+            && self.update.status.is_none()
+            && self.update.events.is_empty()
+            && self.update.acts.is_empty()
     }
 }
 
@@ -125,9 +125,9 @@ impl Cluster {
         let seen = self.seen();
         self.past.push(seen.clone());
         let (steps, outcome) = self.act(&seen);
-        let tale = status::next(&sample::valid(&self.raw), &self.seen(), &outcome, self.now);
-        self.record(&tale);
-        Pass { steps, tale }
+        let update = status::next(&sample::valid(&self.raw), &self.seen(), &outcome, self.now);
+        self.record(&update);
+        Pass { steps, update }
     }
 
     /// A pass that ends with the operator's life after so many writes; nothing is told.
@@ -149,33 +149,33 @@ impl Cluster {
         let job = sample::valid(&self.raw);
         let phase = phase::of(&job, seen);
         let gate = gate::decide(&job, seen, self.now);
-        let standing = Standing::of(&job, seen);
-        let known = matches!(standing, Standing::Fresh | Standing::Pinned(_));
+        let state = PinState::of(&job, seen);
+        let known = matches!(state, PinState::Fresh | PinState::Pinned(_));
         let desired = (known && phase::needs_plan(phase)).then(|| sample::desired(&job, seen, &self.gang));
-        let adopted = standing == Standing::Adopted && phase::needs_plan(phase);
+        let adopted = state == PinState::Adopted && phase::needs_plan(phase);
         let wanted = if adopted {
-            Wanted::Upkeep(sample::upkeep(&job, seen, &self.gang))
+            Wanted::Adopted(sample::adopted_job(&job, seen, &self.gang))
         } else {
             desired.map_or(Wanted::Nothing, Wanted::from)
         };
         let steps = diff::steps(&job, seen, phase, &gate, &wanted);
         check(&steps, seen, &job);
         let done = self.apply(&steps, job.names());
-        let fresh = standing == Standing::Fresh && matches!(wanted, Wanted::Everything(_));
+        let fresh = state == PinState::Fresh && matches!(wanted, Wanted::Everything(_));
         let pinned = fresh.then(|| "openmpi@0123456789ab (v0.1.0)".to_owned());
-        (steps, Outcome { done, gate, trouble: None, pinned, notes: vec![], ignored: Some(vec![]) })
+        (steps, Outcome { done, gate, render_error: None, pinned, notes: vec![], ignored: Some(vec![]) })
     }
 
-    fn record(&mut self, tale: &Tale) {
-        if let Some(status) = &tale.status {
+    fn record(&mut self, update: &StatusUpdate) {
+        if let Some(status) = &update.status {
             let old = self.raw.status.clone().unwrap_or_default();
             let mut stored = json!({"status": serde_json::to_value(old.clone()).unwrap()});
             merge(&mut stored, &status::merge_patch(&old, status));
             self.raw.status = Some(serde_json::from_value(stored["status"].clone()).unwrap());
             assert_eq!(self.raw.status.as_ref(), Some(status), "the patch leads to the status");
         }
-        self.events.extend(tale.events.iter().chain(&tale.acts).cloned());
-        self.counts.extend(&tale.counts);
+        self.events.extend(update.events.iter().chain(&update.acts).cloned());
+        self.counts.extend(&update.counts);
     }
 
     /// Passes until one has nothing to do and nothing to tell.
@@ -190,7 +190,7 @@ impl Cluster {
 
     fn apply(&mut self, steps: &[Step], names: &Names) -> Done {
         let mut done = Done::default();
-        for wave in [Wave::Foundations, Wave::LauncherUpdate, Wave::Pods] {
+        for wave in [Wave::Dependencies, Wave::LauncherUpdate, Wave::Pods] {
             for step in steps.iter().filter(|step| step.wave() == wave) {
                 self.carry_out(step, names, &mut done);
             }
@@ -206,9 +206,9 @@ impl Cluster {
             Step::Create { object, manifest, .. } | Step::CreateSecret { object, manifest } => {
                 self.post(object.clone(), manifest.clone(), done);
             }
-            Step::CreateWorkers { stamp, indexes } => {
+            Step::CreateWorkers { template, indexes } => {
                 for index in indexes {
-                    let pod = serde_json::from_str(&stamp.manifest(*index)).unwrap();
+                    let pod = serde_json::from_str(&template.manifest(*index)).unwrap();
                     self.post(names.worker(*index).into(), pod, done);
                 }
             }

@@ -46,7 +46,7 @@ fn it_stays_closed_until_every_worker_is_ready() {
     let until = noon() + Duration::from_mins(10);
     let waiting_for = Missing { sample: vec![1, 2], count: 2 };
     assert_eq!(cluster.gate(), Gate::Closed { waiting_for, until });
-    assert_eq!(cluster.pass().tale.wake, Some(Duration::from_mins(10)));
+    assert_eq!(cluster.pass().update.wake, Some(Duration::from_mins(10)));
 
     cluster.ready();
     assert_eq!(because(&cluster), Some(Because::AllReady));
@@ -87,7 +87,7 @@ fn after_a_short_suspension_it_waits_until_dns_has_forgotten_the_old_workers() {
 
     let until = stopped + Duration::from_secs(30);
     assert_eq!(cluster.gate(), Gate::Closed { waiting_for: Missing::default(), until });
-    assert_eq!(cluster.pass().tale.wake, Some(Duration::from_secs(25)));
+    assert_eq!(cluster.pass().update.wake, Some(Duration::from_secs(25)));
     cluster.advance(Duration::from_secs(25));
     assert_eq!(because(&cluster), Some(Because::AllReady));
 }
@@ -127,7 +127,7 @@ fn a_job_made_again_waits_until_dns_has_forgotten_the_workers_of_the_earlier_one
     let until = left + Duration::from_secs(30);
     assert_eq!(cluster.gate(), Gate::Closed { waiting_for: Missing::default(), until });
     let pass = cluster.pass();
-    assert_eq!(pass.tale.wake, Some(Duration::from_secs(20)));
+    assert_eq!(pass.update.wake, Some(Duration::from_secs(20)));
     cluster.settle();
     cluster.advance(Duration::from_secs(19));
     assert!(cluster.pass().is_idle(), "it waits without a word");
@@ -316,13 +316,13 @@ fn it_opens_after_its_time_and_names_the_missing_hosts() {
     let mut cluster = waiting(&[(wire::ANNOTATION_START_GATE_TIMEOUT, "90s")]);
     cluster.worker(1, &json!({"phase": "Running", "ready": true}));
     cluster.advance(Duration::from_secs(89));
-    assert_eq!(cluster.pass().tale.wake, Some(Duration::from_secs(1)));
+    assert_eq!(cluster.pass().update.wake, Some(Duration::from_secs(1)));
     cluster.advance(Duration::from_secs(1));
     let pass = cluster.pass();
 
     assert!(matches!(pass.steps.as_slice(), [Step::OpenGate { position: 0, .. }]));
     assert_eq!(
-        pass.tale.acts[0].message,
+        pass.update.acts[0].message,
         "the launcher starts after 90 s although 2 of 3 workers are not ready or not in DNS: pi-worker-0, pi-worker-2"
     );
     cluster.settle();
@@ -344,8 +344,8 @@ fn a_gate_that_did_not_open_is_no_event() {
     let told = |failures| {
         let done = Done { failures, ..Done::default() };
         let outcome = Outcome { done, gate: cluster.gate(), ..Outcome::default() };
-        let tale = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
-        tale.acts.iter().any(|event| event.reason == "StartGateOpened")
+        let update = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
+        update.acts.iter().any(|event| event.reason == "StartGateOpened")
     };
     assert!(told(vec![]));
     assert!(told(vec![failed(Kind::Pod, "pi-worker-0")]), "another write of the same wave");

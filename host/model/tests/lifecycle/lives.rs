@@ -55,7 +55,7 @@ fn workers_are_removed_after_the_status_says_how_the_job_ended() {
     cluster.end("Complete", "", "");
 
     let end = cluster.pass();
-    assert!(end.steps.is_empty() && end.tale.status.is_some());
+    assert!(end.steps.is_empty() && end.update.status.is_some());
     let after = cluster.pass();
     let names: Vec<_> = after.steps.iter().map(|s| matches!(s, Step::Delete { version: None, .. })).collect();
     assert_eq!(names, [true, true]);

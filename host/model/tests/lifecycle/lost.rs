@@ -159,7 +159,7 @@ fn a_loss_that_is_reported_after_the_launchers_end_still_counts() {
         cluster.end_just_now("Complete", "", "");
         cluster.advance(Duration::from_millis(400));
         let first = cluster.pass();
-        assert_eq!(first.tale.wake, Some(Duration::from_millis(1600)), "{policy}");
+        assert_eq!(first.update.wake, Some(Duration::from_millis(1600)), "{policy}");
         assert_eq!(last_condition(&cluster), "Running MPIJobRunning");
 
         cluster.worker(1, &json!({"phase": "Failed", "ready": false, "finished": lost_at}));

@@ -50,9 +50,9 @@ fn hosts(cluster: &Cluster) -> (Option<Duration>, Vec<Step>) {
 /// How long the status waits that the next pass would write.
 fn status_wait(cluster: &mut Cluster) -> Option<Duration> {
     let job = valid(&cluster.raw);
-    let tale = cluster.pass().tale;
-    assert!(tale.status.is_some());
-    progress::status_wait(&job, &cluster.seen(), Phase::Active, &tale)
+    let update = cluster.pass().update;
+    assert!(update.status.is_some());
+    progress::status_wait(&job, &cluster.seen(), Phase::Active, &update)
 }
 
 fn patches_config(steps: &[Step]) -> bool {
@@ -108,10 +108,10 @@ fn the_counters_of_a_launcher_job_that_has_ended_wait_until_it_is_known_how() {
     let mut cluster = running();
     cluster.patch(&pod_name("pi-launcher-a"), &json!({"status": {"phase": "Succeeded"}}));
     cluster.end_just_now("Complete", "", "");
-    let (job, tale) = (valid(&cluster.raw), cluster.pass().tale);
-    assert!(tale.status.is_some() && tale.wake.is_some());
+    let (job, update) = (valid(&cluster.raw), cluster.pass().update);
+    assert!(update.status.is_some() && update.wake.is_some());
 
-    let wait = progress::status_wait(&job, &cluster.seen(), Phase::Ended, &tale);
+    let wait = progress::status_wait(&job, &cluster.seen(), Phase::Ended, &update);
 
     assert_eq!(wait, Some(Duration::from_secs(5)));
 }
@@ -138,6 +138,6 @@ fn how_long_it_waits_grows_with_the_job_and_is_under_half_a_second_for_small_one
 fn a_job_that_ends_needs_one_status() {
     let mut cluster = running();
     cluster.end("Complete", "", "");
-    let written = (0..5).filter(|_| cluster.pass().tale.status.is_some()).count();
+    let written = (0..5).filter(|_| cluster.pass().update.status.is_some()).count();
     assert_eq!((written, cluster.counters("Worker")), (1, Some((0, 0, 0))));
 }

@@ -22,7 +22,7 @@ fn a_recreated_job_waits_for_the_old_objects_to_go_and_touches_none() {
     cluster.advance(Duration::from_secs(1));
     let pass = cluster.pass();
     assert!(pass.steps.is_empty());
-    assert_eq!(pass.tale.wake, Some(Duration::from_secs(1)));
+    assert_eq!(pass.update.wake, Some(Duration::from_secs(1)));
     assert_eq!(cluster.counters("Launcher"), None);
     assert_eq!(cluster.counters("Worker"), Some((0, 0, 0)));
 
@@ -87,7 +87,7 @@ fn a_refused_pod_is_told_once_and_taken_back_when_it_comes_into_being() {
     cluster.pass();
     for _ in 0..3 {
         let pass = cluster.pass();
-        assert!(pass.tale.status.is_none() && pass.tale.events.is_empty());
+        assert!(pass.update.status.is_none() && pass.update.events.is_empty());
     }
     let told: Vec<_> = cluster.events.iter().filter(|e| e.warning).map(|e| e.message.as_str()).collect();
     assert_eq!(

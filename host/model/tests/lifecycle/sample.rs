@@ -2,7 +2,7 @@
 
 use coxswain_model::{
     api::MpiJob,
-    desired::{self, Desired, Gang, Upkeep},
+    desired::{self, AdoptedJob, Desired, Gang},
     job::{ValidJob, Verdict},
     pin::{Digest, Pin, PinnedPlugin},
     plan::{File, Place},
@@ -90,6 +90,6 @@ pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
 }
 
 /// What is kept up of a job of the MPI Operator.
-pub fn upkeep(job: &ValidJob, seen: &Seen, gang: &Gang) -> Upkeep {
-    desired::upkeep(job, Some(&granted(job, seen)), gang)
+pub fn adopted_job(job: &ValidJob, seen: &Seen, gang: &Gang) -> AdoptedJob {
+    desired::adopted_job(job, Some(&granted(job, seen)), gang)
 }

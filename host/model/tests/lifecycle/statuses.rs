@@ -10,7 +10,7 @@ use coxswain_model::{
     job::violation::FieldError,
     plan::{Note, Violation},
     seen::Seen,
-    status::{self, Event, Outcome, Tale, merge_patch, shorten, trouble::Trouble},
+    status::{self, Event, Outcome, RenderError, StatusUpdate, merge_patch, shorten},
     step::{Done, FailureReason, Kind, ObjectName, StepFailure},
 };
 use pretty_assertions::assert_eq;
@@ -42,10 +42,11 @@ fn failures(reason: FailureReason, objects: &[(Kind, &str)]) -> Outcome {
     }
 }
 
-fn told(tale: &Tale) -> Vec<(&str, &str)> {
-    tale.events
+fn told(update: &StatusUpdate) -> Vec<(&str, &str)> {
+    update
+        .events
         .iter()
-        .chain(&tale.acts)
+        .chain(&update.acts)
         .map(|event| (event.reason.as_str(), event.message.as_str()))
         .collect()
 }
@@ -54,8 +55,8 @@ fn told(tale: &Tale) -> Vec<(&str, &str)> {
 fn times_are_written_in_whole_seconds_so_that_the_next_pass_changes_nothing() {
     let job = raw(2);
     let fine = noon() + Duration::from_nanos(123_456_789);
-    let tale = status::next(&valid(&job), &Seen::default(), &Outcome::default(), fine);
-    let status = serde_json::to_value(tale.status.unwrap()).unwrap();
+    let update = status::next(&valid(&job), &Seen::default(), &Outcome::default(), fine);
+    let status = serde_json::to_value(update.status.unwrap()).unwrap();
 
     assert_eq!(
         status,
@@ -73,7 +74,7 @@ fn times_are_written_in_whole_seconds_so_that_the_next_pass_changes_nothing() {
     stored.status = Some(serde_json::from_value(status).unwrap());
     let later = fine + Duration::from_secs(5);
     let again = status::next(&valid(&stored), &Seen::default(), &Outcome::default(), later);
-    assert_eq!(again, Tale::default());
+    assert_eq!(again, StatusUpdate::default());
 }
 
 #[test]
@@ -187,16 +188,16 @@ fn an_invalid_job_is_told_once_and_keeps_the_rest_of_its_status() {
     let mut cluster = created();
     let before = cluster.raw.status.clone().unwrap();
     let errors = [FieldError::required("spec.mpiReplicaSpecs", "must have replica specs")];
-    let tale = status::rejected(&cluster.raw, &errors, cluster.now);
+    let update = status::rejected(&cluster.raw, &errors, cluster.now);
 
     let message = "Found validation errors: spec.mpiReplicaSpecs: Required value: must have replica specs";
-    assert_eq!(told(&tale), [("ValidationError", message)]);
-    let status = tale.status.unwrap();
+    assert_eq!(told(&update), [("ValidationError", message)]);
+    let status = update.status.unwrap();
     assert_eq!(status.conditions[..1], before.conditions);
     assert_eq!((&status.conditions[1].kind[..], &status.conditions[1].status[..]), ("Accepted", "False"));
     assert_eq!((status.start_time, &status.replica_statuses), (before.start_time, &before.replica_statuses));
     cluster.raw.status = Some(status);
-    assert_eq!(status::rejected(&cluster.raw, &errors, cluster.now), Tale::default());
+    assert_eq!(status::rejected(&cluster.raw, &errors, cluster.now), StatusUpdate::default());
 
     let other = [FieldError::required("spec.mpiImplementation", "new words")];
     assert_eq!(status::rejected(&cluster.raw, &other, cluster.now).events.len(), 1, "a new message is news");
@@ -210,12 +211,12 @@ fn trouble_tells_the_user_what_to_change() {
     let violation = Violation { path: "spec.slotsPerWorker".into(), text: "must be at most 512".into() };
     let cases = [
         (
-            Trouble::UnsupportedImplementation { wanted: "MVAPICH".into(), served: served.clone() },
+            RenderError::UnsupportedImplementation { wanted: "MVAPICH".into(), served: served.clone() },
             "UnsupportedImplementation",
             "use one of the served implementations (Intel, OpenMPI)",
         ),
         (
-            Trouble::UnknownPlugin {
+            RenderError::UnknownPlugin {
                 annotation: "coxswain.dev/plugin".into(),
                 wanted: "x".into(),
                 known: vec![],
@@ -223,21 +224,25 @@ fn trouble_tells_the_user_what_to_change() {
             "UnsupportedImplementation",
             "name one of the loaded plugins (none) or remove the annotation",
         ),
-        (Trouble::PlanRefused(vec![violation]), "PlanRefused", "spec.slotsPerWorker: must be at most 512"),
         (
-            Trouble::PluginFailed { plugin: "openmpi@0123456789ab".into(), fault: "out of fuel".into() },
+            RenderError::PlanRefused(vec![violation]),
+            "PlanRefused",
+            "spec.slotsPerWorker: must be at most 512",
+        ),
+        (
+            RenderError::PluginFailed { plugin: "openmpi@0123456789ab".into(), fault: "out of fuel".into() },
             "PluginFailed",
             "plugin openmpi@0123456789ab failed: out of fuel",
         ),
-        (Trouble::PinLost { why: "no pin".into() }, "PinLost", "delete the job and create it again"),
+        (RenderError::PinLost { why: "no pin".into() }, "PinLost", "delete the job and create it again"),
     ];
-    for (trouble, reason, words) in cases {
-        let outcome = Outcome { trouble: Some(trouble), ..Outcome::default() };
+    for (render_error, reason, words) in cases {
+        let outcome = Outcome { render_error: Some(render_error), ..Outcome::default() };
         let cluster = created();
-        let tale = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
-        assert_eq!(tale.events.len(), 1);
-        assert!(tale.events[0].warning && tale.events[0].reason == reason, "{tale:?}");
-        assert!(tale.events[0].message.contains(words), "{}", tale.events[0].message);
+        let update = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
+        assert_eq!(update.events.len(), 1);
+        assert!(update.events[0].warning && update.events[0].reason == reason, "{update:?}");
+        assert!(update.events[0].message.contains(words), "{}", update.events[0].message);
     }
 }
 
@@ -247,29 +252,32 @@ fn a_refused_object_is_named_whatever_the_order_in_which_writes_fail() {
     let job = valid(&cluster.raw);
     let pods = [(Kind::Pod, "pi-worker-1"), (Kind::Pod, "pi-worker-0")];
     let outcome = failures(FailureReason::Invalid, &pods);
-    let tale = status::next(&job, &cluster.seen(), &outcome, cluster.now);
+    let update = status::next(&job, &cluster.seen(), &outcome, cluster.now);
     assert_eq!(
-        told(&tale)[1..],
+        told(&update)[1..],
         [
             ("PodTemplateRefused", "the API server refuses Pod pi-worker-0: no pi-worker-0"),
             ("MPIJobFailed", "worker pod created failed: no pi-worker-0"),
         ]
     );
 
-    cluster.raw.status = tale.status;
+    cluster.raw.status = update.status;
     let job = valid(&cluster.raw);
     let launcher = failures(FailureReason::Forbidden, &[(Kind::Job, "pi-launcher")]);
-    let tale = status::next(&job, &cluster.seen(), &launcher, cluster.now);
+    let update = status::next(&job, &cluster.seen(), &launcher, cluster.now);
     assert_eq!(
-        told(&tale),
+        told(&update),
         [
             ("Forbidden", "the API server refuses Job pi-launcher: no pi-launcher"),
             ("MPIJobFailed", "launcher pod created failed: no pi-launcher"),
         ]
     );
     let config = failures(FailureReason::Invalid, &[(Kind::ConfigMap, "pi-config")]);
-    let tale = status::next(&job, &cluster.seen(), &config, cluster.now);
-    assert_eq!(told(&tale), [("ObjectRefused", "the API server refuses ConfigMap pi-config: no pi-config")]);
+    let update = status::next(&job, &cluster.seen(), &config, cluster.now);
+    assert_eq!(
+        told(&update),
+        [("ObjectRefused", "the API server refuses ConfigMap pi-config: no pi-config")]
+    );
 }
 
 #[test]
@@ -277,8 +285,8 @@ fn a_conflict_or_a_busy_api_server_is_no_news_for_the_user() {
     for reason in [FailureReason::Conflict, FailureReason::Unavailable] {
         let cluster = created();
         let outcome = failures(reason, &[(Kind::Pod, "pi-worker-0")]);
-        let tale = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
-        assert_eq!(tale, Tale::default());
+        let update = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
+        assert_eq!(update, StatusUpdate::default());
     }
 }
 
@@ -287,10 +295,10 @@ fn an_object_that_the_watches_do_not_see_is_foreign_too() {
     let mut cluster = created();
     cluster.advance(Duration::from_secs(11));
     let outcome = failures(FailureReason::Foreign, &[(Kind::Service, "pi")]);
-    let tale = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
+    let update = status::next(&valid(&cluster.raw), &cluster.seen(), &outcome, cluster.now);
 
-    assert_eq!(tale.events[0].reason, "ErrResourceExists");
-    assert_eq!(tale.wake, Some(Duration::from_secs(30)));
+    assert_eq!(update.events[0].reason, "ErrResourceExists");
+    assert_eq!(update.wake, Some(Duration::from_secs(30)));
 }
 
 #[test]
@@ -305,9 +313,9 @@ fn notes_and_an_overridden_restart_policy_are_told_with_the_pin_and_only_if_it_w
         notes: vec![note],
         ..Outcome::default()
     };
-    let tale = status::next(&valid(&job), &Seen::default(), &outcome, noon());
+    let update = status::next(&valid(&job), &Seen::default(), &outcome, noon());
     assert_eq!(
-        told(&tale),
+        told(&update),
         [
             ("MPIJobCreated", "MPIJob team-a/pi is created."),
             ("PluginsPinned", "rendered by openmpi@0123456789ab (v0.1.0)"),
@@ -321,8 +329,8 @@ fn notes_and_an_overridden_restart_policy_are_told_with_the_pin_and_only_if_it_w
 
     outcome.done = failures(FailureReason::Unavailable, &[(Kind::ConfigMap, "pi-config")]).done;
     outcome.done.created = 2;
-    let tale = status::next(&valid(&job), &Seen::default(), &outcome, noon());
-    assert_eq!(told(&tale).len(), 1);
+    let update = status::next(&valid(&job), &Seen::default(), &outcome, noon());
+    assert_eq!(told(&update).len(), 1);
 }
 
 #[test]
@@ -333,11 +341,11 @@ fn annotations_without_effect_are_told_once_and_the_job_goes_on() {
     };
     let mut job = raw(1);
     let slip = outcome(&["metadata.annotations[coxswain.dev/start-gat]: is none of the operator's"]);
-    let tale = status::next(&valid(&job), &Seen::default(), &slip, noon());
+    let update = status::next(&valid(&job), &Seen::default(), &slip, noon());
     let message = "accepted, but without effect: metadata.annotations[coxswain.dev/start-gat]: is none of the operator's";
-    assert_eq!(told(&tale)[1], ("AnnotationsIgnored", message));
-    assert!(tale.events[1].warning);
-    job.status = tale.status;
+    assert_eq!(told(&update)[1], ("AnnotationsIgnored", message));
+    assert!(update.events[1].warning);
+    job.status = update.status;
     let conditions = |status: &JobStatus| -> Vec<String> {
         status.conditions.iter().map(|c| format!("{}={} {}", c.kind, c.status, c.reason)).collect()
     };
@@ -347,9 +355,9 @@ fn annotations_without_effect_are_told_once_and_the_job_goes_on() {
         "the last condition is the job's state"
     );
 
-    assert_eq!(status::next(&valid(&job), &Seen::default(), &slip, noon()), Tale::default());
+    assert_eq!(status::next(&valid(&job), &Seen::default(), &slip, noon()), StatusUpdate::default());
     let unknown = status::next(&valid(&job), &Seen::default(), &Outcome::default(), noon());
-    assert_eq!(unknown, Tale::default(), "what was not rendered says nothing");
+    assert_eq!(unknown, StatusUpdate::default(), "what was not rendered says nothing");
     let mended = status::next(&valid(&job), &Seen::default(), &outcome(&[]), noon());
     assert_eq!(conditions(&mended.status.unwrap())[0], "Accepted=True Accepted");
 }
@@ -362,7 +370,7 @@ fn long_messages_are_cut_between_characters() {
 
     let errors: Vec<_> =
         (0..60).map(|n| FieldError::required(format!("spec.field{n}"), "must be there")).collect();
-    let Tale { events, .. } = status::rejected(&raw(1), &errors, noon());
+    let StatusUpdate { events, .. } = status::rejected(&raw(1), &errors, noon());
     assert_eq!(events[0].message.len(), MAX_MESSAGE);
     assert!(matches!(&events[0], Event { warning: true, message, .. } if message.ends_with("...")));
 }

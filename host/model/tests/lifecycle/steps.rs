@@ -58,7 +58,7 @@ fn everything_is_created_in_one_pass_pods_last() {
             "create Job pi-launcher",
         ]
     );
-    assert_eq!(pass.steps[2].wave(), Wave::Foundations);
+    assert_eq!(pass.steps[2].wave(), Wave::Dependencies);
     assert_eq!(pass.steps[3].wave(), Wave::Pods);
 }
 

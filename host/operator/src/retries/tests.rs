@@ -14,7 +14,7 @@ fn object(kind: Kind, name: &str) -> ObjectName {
 }
 
 fn create(kind: Kind, name: &str) -> Step {
-    Step::Create { object: object(kind, name), manifest: json!({}), wave: Wave::Foundations }
+    Step::Create { object: object(kind, name), manifest: json!({}), wave: Wave::Dependencies }
 }
 
 fn gate() -> Step {

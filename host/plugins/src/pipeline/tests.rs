@@ -7,7 +7,7 @@ use coxswain_model::{
     desired::Gang,
     job::{ValidJob, Verdict as Parsed},
     seen::{ConfigSeen, ObjectSeen},
-    status::trouble::Trouble,
+    status::RenderError,
 };
 use coxswain_sandbox::{Child, Compiler, Sandbox};
 use serde_json::json;
@@ -237,9 +237,9 @@ async fn a_plugin_of_other_namespaces_is_refused_at_each_use() {
     let forged = Pin { launcher: PinnedPlugin { name: "mine".into(), ..pin.launcher }, ..pin };
     let rendered = plugins.render(&job, &forged, &coxswain_model::seen::Seen::default(), false).await;
 
-    let not_allowed = Trouble::PluginNotAllowed { plugin: "openmpi".into(), namespace: "team-a".into() };
+    let not_allowed = RenderError::PluginNotAllowed { plugin: "openmpi".into(), namespace: "team-a".into() };
     assert_eq!(chosen, Err(not_allowed.clone()));
-    assert!(matches!(rendered, Err(NoPlan::Trouble(trouble)) if trouble == not_allowed));
+    assert!(matches!(rendered, Err(NoPlan::RenderError(render_error)) if render_error == not_allowed));
 }
 
 #[tokio::test]
@@ -291,7 +291,7 @@ async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_
         assert!(rendered.is_ok());
         let broken = loops.await.unwrap();
         assert!(
-            matches!(&broken, Err(NoPlan::Trouble(Trouble::PluginFailed { fault, .. })) if fault.contains("instructions")),
+            matches!(&broken, Err(NoPlan::RenderError(RenderError::PluginFailed { fault, .. })) if fault.contains("instructions")),
             "{broken:?}"
         );
         if was_first {

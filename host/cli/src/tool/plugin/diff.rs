@@ -157,8 +157,8 @@ impl Side {
         }
         let rendering = match Rendering::of(job, claims, &self.plugins).await? {
             Ok(rendering) => rendering,
-            Err(trouble) => {
-                let words = rendering::words(&trouble).replace(&self.plugin.digest().short(), "DIGEST");
+            Err(render_error) => {
+                let words = rendering::words(&render_error).replace(&self.plugin.digest().short(), "DIGEST");
                 return Ok([(REFUSAL.to_owned(), format!("{words}\n"))].into());
             }
         };

@@ -46,16 +46,16 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
 
 proptest! {
     #[test]
-    fn a_stamped_worker_equals_the_plain_rendering(
+    fn a_worker_made_of_the_template_equals_the_plain_rendering(
         metadata in object(), labels in object(), spec in object(), shift in 0..2_u32, index in 0..100_000_u32,
     ) {
         let mut pod = json!({"metadata": metadata, "spec": spec});
         pod["metadata"]["labels"] = Value::from(labels);
 
-        let stamped = WorkerStamp::new(&pod, "pi-worker-", shift).manifest(index);
+        let made = WorkerTemplate::new(&pod, "pi-worker-", shift).manifest(index);
 
         prop_assert_eq!(
-            serde_json::from_str::<Value>(&stamped).unwrap(),
+            serde_json::from_str::<Value>(&made).unwrap(),
             plain(&pod, "pi-worker-", shift, index)
         );
     }
@@ -68,8 +68,8 @@ fn names_that_the_user_put_into_the_template_are_replaced() {
         "spec": {"hostname": "mine"},
     });
 
-    let stamped = WorkerStamp::new(&pod, "pi-worker-", 1).manifest(4);
+    let made = WorkerTemplate::new(&pod, "pi-worker-", 1).manifest(4);
 
-    assert_eq!(serde_json::from_str::<Value>(&stamped).unwrap(), plain(&pod, "pi-worker-", 1, 4));
-    assert_eq!(stamped.matches("hostname").count(), 1);
+    assert_eq!(serde_json::from_str::<Value>(&made).unwrap(), plain(&pod, "pi-worker-", 1, 4));
+    assert_eq!(made.matches("hostname").count(), 1);
 }

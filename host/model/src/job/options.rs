@@ -35,7 +35,7 @@ impl LostWorker {
 
 /// Everything that a job's annotations say to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wishes {
+pub struct JobOptions {
     /// The launcher waits for its workers.
     pub start_gate: bool,
     /// And for how long at most.
@@ -62,7 +62,7 @@ pub struct Wishes {
     pub unknown: Vec<String>,
 }
 
-impl Default for Wishes {
+impl Default for JobOptions {
     fn default() -> Self {
         Self {
             start_gate: true,
@@ -81,17 +81,17 @@ impl Default for Wishes {
     }
 }
 
-impl Wishes {
+impl JobOptions {
     /// Reads the annotations; every one that cannot be read is an error of its own.
     pub fn parse(annotations: &BTreeMap<String, String>) -> Result<Self, Vec<FieldError>> {
-        let mut wishes = Self::default();
+        let mut options = Self::default();
         let mut errors = Vec::new();
         for (key, value) in annotations {
-            if let Err(error) = wishes.read(key, value) {
+            if let Err(error) = options.read(key, value) {
                 errors.push(error);
             }
         }
-        if errors.is_empty() { Ok(wishes) } else { Err(errors) }
+        if errors.is_empty() { Ok(options) } else { Err(errors) }
     }
 
     fn read(&mut self, key: &str, value: &str) -> Result<(), FieldError> {
@@ -186,16 +186,16 @@ pub fn duration(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn parse(key: &str, value: &str) -> Result<Wishes, Vec<FieldError>> {
-        Wishes::parse(&[(key.to_owned(), value.to_owned())].into())
+    fn parse(key: &str, value: &str) -> Result<JobOptions, Vec<FieldError>> {
+        JobOptions::parse(&[(key.to_owned(), value.to_owned())].into())
     }
 
     #[test]
     fn a_job_without_annotations_waits_ten_minutes_at_most() {
-        let wishes = Wishes::parse(&BTreeMap::new()).unwrap();
+        let options = JobOptions::parse(&BTreeMap::new()).unwrap();
 
-        assert!(wishes.start_gate);
-        assert_eq!(wishes.start_gate_timeout, Duration::from_mins(10));
+        assert!(options.start_gate);
+        assert_eq!(options.start_gate_timeout, Duration::from_mins(10));
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_capability_that_nobody_knows_is_a_mistake() {
-        let wants = |value| parse(wire::ANNOTATION_ALLOW_WANTS, value).map(|wishes| wishes.allow_wants);
+        let wants = |value| parse(wire::ANNOTATION_ALLOW_WANTS, value).map(|options| options.allow_wants);
 
         assert_eq!(wants("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn every_annotation_of_the_table_is_read_and_what_only_looks_like_one_is_kept_as_unknown() {
         for known in crate::api::annotations::JOB_ANNOTATIONS {
-            let unknown = parse(known.name, "?").map(|wishes| wishes.unknown).unwrap_or_default();
+            let unknown = parse(known.name, "?").map(|options| options.unknown).unwrap_or_default();
             assert!(unknown.is_empty(), "{}", known.name);
         }
         assert_eq!(parse("coxswain.dev/start-gat", "none").unwrap().unknown, ["coxswain.dev/start-gat"]);
@@ -241,9 +241,9 @@ mod tests {
 
     #[test]
     fn settings_are_kept_by_plugin_and_other_annotations_are_left_alone() {
-        let wishes = parse("openmpi.coxswain.dev/ssh-args", "-q").unwrap();
+        let options = parse("openmpi.coxswain.dev/ssh-args", "-q").unwrap();
 
-        assert_eq!(wishes.settings["openmpi"]["ssh-args"], "-q");
-        assert_eq!(parse("example.com/x", "y").unwrap(), Wishes::default());
+        assert_eq!(options.settings["openmpi"]["ssh-args"], "-q");
+        assert_eq!(parse("example.com/x", "y").unwrap(), JobOptions::default());
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 
 /// Whether a job has a pin, by what is seen of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum PinState {
     /// Nothing of the job has started: it gets a pin now.
     Fresh,
     /// Rendered by this until it ends.
@@ -20,7 +20,7 @@ pub enum Standing {
     Lost(String),
 }
 
-impl Standing {
+impl PinState {
     /// Objects of an earlier job of the same name do not count.
     pub fn of(job: &ValidJob, seen: &Seen) -> Self {
         let ours = |object: &ObjectSeen| object.controller.as_ref() == Some(job.uid());
@@ -102,15 +102,15 @@ mod tests {
     #[test]
     fn a_job_is_pinned_once_and_objects_of_its_predecessor_do_not_count() {
         let text = pin().to_annotation();
-        let of = |seen: &Seen| Standing::of(&job(), seen);
+        let of = |seen: &Seen| PinState::of(&job(), seen);
 
-        assert_eq!(of(&Seen::default()), Standing::Fresh);
+        assert_eq!(of(&Seen::default()), PinState::Fresh);
         let old = Seen { config: Some(config("u0", Some(&text))), ..Seen::default() };
-        assert_eq!(of(&old), Standing::Fresh);
+        assert_eq!(of(&old), PinState::Fresh);
         let pinned = Seen { config: Some(config("u1", Some(&text))), ..Seen::default() };
-        assert_eq!(of(&pinned), Standing::Pinned(pin()));
+        assert_eq!(of(&pinned), PinState::Pinned(pin()));
         let on_launcher = Seen { launcher: Some(launcher(Some(&text))), ..Seen::default() };
-        assert_eq!(of(&on_launcher), Standing::Pinned(pin()));
+        assert_eq!(of(&on_launcher), PinState::Pinned(pin()));
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
         };
 
         for seen in [removed, mangled, contradicting] {
-            assert!(matches!(Standing::of(&job(), &seen), Standing::Lost(_)), "{seen:?}");
+            assert!(matches!(PinState::of(&job(), &seen), PinState::Lost(_)), "{seen:?}");
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
 
         let seen = Seen { config: Some(config("u1", Some(&kept_pin))), ..Seen::default() };
 
-        let Standing::Lost(why) = Standing::of(&job(), &seen) else { panic!("it is honoured") };
+        let PinState::Lost(why) = PinState::of(&job(), &seen) else { panic!("it is honoured") };
         assert!(why.contains("16384 bytes"), "{why}");
         assert_eq!(*kept(&pin().to_annotation()), pin().to_annotation());
     }
@@ -147,7 +147,7 @@ mod tests {
     fn a_launcher_without_a_pin_was_started_by_another_operator() {
         let seen = Seen { launcher: Some(launcher(None)), ..Seen::default() };
 
-        assert_eq!(Standing::of(&job(), &seen), Standing::Adopted);
+        assert_eq!(PinState::of(&job(), &seen), PinState::Adopted);
     }
 
     fn pin() -> Pin {

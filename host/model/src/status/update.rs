@@ -1,12 +1,12 @@
-//! What a pass has to tell.
+//! What a reconcile leads to: a status, events, counts.
 
 use std::time::Duration;
 
 use crate::api::mpijob::JobStatus;
 
-/// What one pass has to tell and when to look again.
+/// What one reconcile leads to, and when to look again.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tale {
+pub struct StatusUpdate {
     /// The new status, only if it differs from the stored one.
     pub status: Option<JobStatus>,
     /// In order; written after the status.

@@ -9,7 +9,7 @@ use crate::{
 
 /// Why a job could not be rendered. Becomes the condition `Accepted=False`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum RenderError {
     /// No plugin serves `spec.mpiImplementation`.
     UnsupportedImplementation {
         /// What the job wants.
@@ -54,10 +54,10 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl RenderError {
     /// A plugin finds mistakes of the user's. It names a setting by its key alone, as it does not know who set it.
     pub fn refused_by(plugin: &str, job: &ValidJob, violations: Vec<Violation>) -> Self {
-        let of_job = job.wishes().settings.get(plugin);
+        let of_job = job.options().settings.get(plugin);
         let named = |Violation { path, text }| {
             let path = if is_field(&path) {
                 path
@@ -170,10 +170,10 @@ mod tests {
         let wrong = |path: &str| Violation { path: path.into(), text: "is wrong".into() };
         let found = ["tree-spawn", "ssh-args", "spec.slotsPerWorker"].map(wrong);
 
-        let trouble = Trouble::refused_by("openmpi", &job, found.to_vec());
+        let render_error = RenderError::refused_by("openmpi", &job, found.to_vec());
 
         assert_eq!(
-            trouble.message(),
+            render_error.message(),
             "metadata.annotations[openmpi.coxswain.dev/tree-spawn]: is wrong; setting ssh-args of plugin openmpi: is \
              wrong; spec.slotsPerWorker: is wrong"
         );

@@ -96,7 +96,7 @@ fn config_patch(name: String, seen: &ConfigSeen, wanted: &Value) -> Option<Step>
 }
 
 /// The files are immutable. Where a change of the spec changes them, the object goes and comes back in the
-/// next pass; pods that run keep what they mounted.
+/// next reconcile; pods that run keep what they mounted.
 fn files(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
     let name = job.names().files();
     match held(job, seen.files.as_ref(), |files| &files.object) {
@@ -136,7 +136,7 @@ fn replacing(wanted: &Value, present: &[Box<str>]) -> Value {
 }
 
 fn create(kind: Kind, name: String, manifest: &Value) -> Step {
-    Step::Create { object: ObjectName { kind, name }, manifest: manifest.clone(), wave: Wave::Foundations }
+    Step::Create { object: ObjectName { kind, name }, manifest: manifest.clone(), wave: Wave::Dependencies }
 }
 
 fn patch(kind: Kind, name: String, seen: &ObjectSeen, patch: Value) -> Step {
@@ -146,6 +146,6 @@ fn patch(kind: Kind, name: String, seen: &ObjectSeen, patch: Value) -> Step {
         version: seen.version,
         patch,
         subresource: None,
-        wave: Wave::Foundations,
+        wave: Wave::Dependencies,
     }
 }
