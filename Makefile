@@ -86,7 +86,7 @@ test: setup ## Everything that CI runs: every layer, what is long in a short for
 test-all: test conformance swap outage integrations bench ## `make test`, then all long forms
 
 .PHONY: lint
-lint: setup plugins ## Formatting, lints, and the purity of the deciding crate
+lint: setup plugins ## Formatting, lints, purity of the deciding crate, direction of crates and files
 	@tests/lint
 
 .PHONY: test-rust
