@@ -8,7 +8,9 @@ SHELL := /bin/bash
 # Every recipe line finds the compilers that `setup` chose.
 export BASH_ENV := $(CURDIR)/target/setup.env
 
-BED := target/bed/bin/bed
+# BED_KUBERNETES=1.35 takes a bed of that release for `bed`, `test-bed`, images and tests/cluster/run; see tests/bed/kubernetes.
+export BED_KUBERNETES
+export COXSWAIN_BED := $(CURDIR)/$(lastword $(shell BED_KUBERNETES='$(BED_KUBERNETES)' tests/bed/kubernetes))/bin/bed
 TARGET := $(shell uname -m)-unknown-linux-gnu
 # Kernels for arm64 have pages of 4, 16 or 64 KiB; a heap built for the largest works on all.
 ifeq ($(shell uname -m),aarch64)
@@ -45,6 +47,11 @@ tools: operator plugins ## Link what authors of plugins call into target/bin
 .PHONY: bed
 bed: setup ## Build the one-machine Kubernetes
 	@tests/bed/build.sh
+
+.PHONY: other-beds
+other-beds: setup ## Build those of the other releases of Kubernetes that `make integrations` runs on
+	@BED_KUBERNETES=oldest tests/bed/build.sh
+	@BED_KUBERNETES=coscheduling tests/bed/build.sh
 
 .PHONY: images
 images: bed operator plugins ## Build the images of the demo, without a registry or a container builder
@@ -135,8 +142,10 @@ test-cluster: images-test ## Real jobs, gates and swaps on the bed
 	@tests/cluster/run
 
 .PHONY: integrations
-integrations: images-integrations ## All cluster tests in their long forms, also gang schedulers and the MPI Operator
+integrations: images-integrations other-beds ## All cluster tests in their long forms, gangs, the MPI Operator, the oldest Kubernetes
 	@tests/cluster/run long
+	@BED_KUBERNETES=coscheduling tests/cluster/run gang:: --test-threads=1
+	@BED_KUBERNETES=oldest tests/cluster/run smoke
 
 .PHONY: test-outage
 test-outage: bed plugins operator ## Bad days of the API server in a short form: gone, frozen, slow, overloaded

@@ -120,7 +120,8 @@ toolchains() {
     time env $COXSWAIN_WASM_ENV "$COXSWAIN_CARGO" build --release --target "$COXSWAIN_WASM_TARGET" $COXSWAIN_WASM_FLAGS
     ls -l target/*/debug/hello target/*/release/hello.wasm
     go version
-    cd ~/coxswain/tests/bed/node && time go mod download
+    cd ~/coxswain/tests/bed
+    cd "node/$(./kubernetes | cut -d ' ' -f 1)" && time go mod download
 }
 
 case ${1:-} in

@@ -30,7 +30,7 @@ unset -v ${COXSWAIN_SET:-} COXSWAIN_SET COXSWAIN_EXTRA_PATH
 
 # The lowest versions that build the project, from the files that say so to the compilers.
 least_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$repository/Cargo.toml")
-least_go=$(sed -n 's/^go \([0-9.]*\)$/\1/p' "$repository/tests/bed/node/go.mod" "$repository/tests/bed/go.mod" |
+least_go=$(sed -n 's/^go \([0-9.]*\)$/\1/p' "$repository"/tests/bed/node/*/go.mod "$repository/tests/bed/go.mod" |
     sort -V | tail -n 1)
 
 wasm_target=wasm32-unknown-unknown

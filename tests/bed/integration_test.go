@@ -34,7 +34,11 @@ func TestPodResolvesNamesAndReachesTheAPIServerWithItsToken(t *testing.T) {
 			t.Errorf("the pod did not say %q but:\n%s", line, logs)
 		}
 	}
-	if status := bed.must("status"); !strings.Contains(status, "v1.34.2") || !strings.Contains(status, "node0 Ready") {
+	release, _, err := chosen(os.Getenv("BED_KUBERNETES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := bed.must("status"); !strings.Contains(status, "v"+release+".") || !strings.Contains(status, "node0 Ready") {
 		t.Errorf("status names neither version nor node:\n%s", status)
 	}
 	// From the node itself, as webhooks and programs under `bed exec` go.
@@ -63,6 +67,49 @@ func TestFakeNodesReportPodsReadyUnlessTheyAreHeld(t *testing.T) {
 	}
 	bed.must("kubectl", "delete", "pod", "fake", "--timeout", podLimit.String())
 	bed.downLeavesNothing()
+}
+
+func TestABedHasTheGatesAPIsAndNodesThatItIsAskedFor(t *testing.T) {
+	const groups = "/apis/scheduling.k8s.io/v1beta1"
+	release, _, err := chosen(os.Getenv("BED_KUBERNETES"))
+	if newest, _, _ := chosen("newest"); err != nil || release != newest {
+		t.Skipf("PodGroups stand for gates and APIs here, which %s has not (%v)", release, err)
+	}
+	bed := newBed(t, "it-options")
+	options := []string{
+		"up", "fake-nodes", "--scheduler", "--devices", "example.com/gpu=1", "--domains", "example.com/rack=5",
+		"--feature-gates", "GenericWorkload=true,kube-scheduler:TopologyAwareWorkloadScheduling=true",
+		"--runtime-config", "scheduling.k8s.io/v1beta1=true",
+	}
+	bed.must(options...)
+	if listed := bed.must("kubectl", "get", "--raw", groups); !strings.Contains(listed, `"podgroups"`) {
+		t.Errorf("served is %s", listed)
+	}
+	bed.must("kubectl", "run", "first", "--image", "nowhere/none:1", "--overrides", onRack("domain-03"))
+	bed.must("kubectl", "wait", "--for", "condition=Ready", "pod/first", "--timeout", podLimit.String())
+	if node := bed.must("kubectl", "get", "pod", "first", "-o", "jsonpath={.spec.nodeName}"); node < "fake-15" {
+		t.Errorf("the pod is on %s", node)
+	}
+	bed.must("kubectl", "run", "lost", "--image", "nowhere/none:1", "--overrides", onRack("domain-04"))
+	bed.must("kubectl", "wait", "--for", "condition=PodScheduled=False", "pod/lost", "--timeout", podLimit.String())
+	if again := bed.must(options...); !strings.Contains(again, "is up already") {
+		t.Errorf("a second `up` says:\n%s", again)
+	}
+	if out, err := bed.run("up", "fake-nodes"); err == nil || !strings.Contains(out, "--feature-gates GenericWorkload=true,") {
+		t.Errorf("`up` without the options (error %v) says:\n%s", err, out)
+	}
+	bed.must("down")
+	bed.must("up", "control-plane")
+	if listed, err := bed.run("kubectl", "get", "--raw", groups); err == nil {
+		t.Errorf("a usual bed serves %s", listed)
+	}
+	bed.downLeavesNothing()
+}
+
+// onRack is what a pod needs to be put on a device of that domain.
+func onRack(domain string) string {
+	return `{"spec":{"nodeSelector":{"example.com/rack":"` + domain + `"},"containers":[{"name":"x","image":"nowhere/none:1",
+		"resources":{"limits":{"example.com/gpu":"1"}}}]}}`
 }
 
 // In one bed, because it takes a while to start: faults of the way to the API server, and of the API server itself.

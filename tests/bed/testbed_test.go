@@ -48,7 +48,11 @@ func newBed(t *testing.T, name string) *testBed {
 // programs is the folder that cmd/build fills.
 func programs(t *testing.T) string {
 	t.Helper()
-	folder := must(filepath.Abs("../../target/bed/bin"))
+	_, home, err := chosen(os.Getenv("BED_KUBERNETES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := must(filepath.Abs(filepath.Join("../..", home, "bin")))
 	if other := os.Getenv("BED_BIN"); other != "" {
 		folder = other
 	}

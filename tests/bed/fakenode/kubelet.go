@@ -1,5 +1,6 @@
-// Package fakenode plays the scheduler and the kubelets of nodes that are objects only: it binds pods, reports them
-// Running and Ready, ends launchers on request, and lets deleted pods go. For benches that need thousands of pods.
+// Package fakenode plays the scheduler and the kubelets of nodes that are objects only: it binds pods (or leaves that to a
+// scheduler), reports them Running and Ready, ends launchers on request, and lets deleted pods go. For benches that need
+// thousands of pods.
 //
 // In: pods of the API server, and what Control is told. Out: bindings and statuses.
 package fakenode
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"coxswain.dev/bed/plan"
 )
 
 const (
@@ -22,10 +25,28 @@ const (
 	again = 200 * time.Millisecond
 )
 
+// Scheduler says who puts pods on fake nodes.
+type Scheduler struct {
+	name string // whose pods these are; empty for all
+	real bool   // another program binds them
+}
+
+// Schedulers of fake nodes.
+var (
+	// OfAll is the fake kubelet itself, for all pods there are.
+	OfAll = Scheduler{}
+	// Another is a program beside it; pods start when they are bound.
+	Another = Scheduler{real: true}
+)
+
+// Named is the fake kubelet itself, for the pods that name this scheduler.
+func Named(name string) Scheduler { return Scheduler{name: name} }
+
 // Kubelet is all of the fake nodes.
 type Kubelet struct {
 	api       *API
-	scheduler string // whose pods these are; empty for all
+	scheduler Scheduler
+	shape     plan.NodesShape
 
 	mutex   sync.Mutex
 	changed *sync.Cond
@@ -44,9 +65,9 @@ type entry struct {
 	over   bool // which has come
 }
 
-// New makes a kubelet that does nothing yet. It serves the pods that name this scheduler, or all if it is empty.
-func New(api *API, scheduler string) *Kubelet {
-	kubelet := &Kubelet{api: api, scheduler: scheduler, pods: map[string]*entry{}, ending: map[string]bool{}}
+// New makes a kubelet that does nothing yet.
+func New(api *API, scheduler Scheduler, shape plan.NodesShape) *Kubelet {
+	kubelet := &Kubelet{api: api, scheduler: scheduler, shape: shape, pods: map[string]*entry{}, ending: map[string]bool{}}
 	kubelet.changed = sync.NewCond(&kubelet.mutex)
 	return kubelet
 }
@@ -54,7 +75,8 @@ func New(api *API, scheduler string) *Kubelet {
 // Run makes the nodes and serves pods until ctx ends.
 func (kubelet *Kubelet) Run(ctx context.Context) error {
 	for serial := range uint32(nodes) {
-		err := kubelet.api.send(ctx, http.MethodPost, "/api/v1/nodes", plainJSON, node(nodeName(serial), time.Now()))
+		object := node(serial, kubelet.shape, kubelet.scheduler.real, time.Now())
+		err := kubelet.api.send(ctx, http.MethodPost, "/api/v1/nodes", plainJSON, object)
 		if err != nil && !isRefusal(err, http.StatusConflict) {
 			return err
 		}
@@ -102,7 +124,7 @@ func (kubelet *Kubelet) told(pod pod, gone bool) {
 
 // see takes note of a pod. The caller holds the lock.
 func (kubelet *Kubelet) see(pod pod) {
-	if kubelet.scheduler != "" && pod.Spec.SchedulerName != kubelet.scheduler {
+	if kubelet.scheduler.name != "" && pod.Spec.SchedulerName != kubelet.scheduler.name {
 		return
 	}
 	known := kubelet.pods[pod.Metadata.UID]
@@ -134,9 +156,11 @@ func (kubelet *Kubelet) limit(uid string, known *entry) {
 	})
 }
 
-// ends says whether a launcher is to end. The caller holds the lock.
-func (kubelet *Kubelet) ends(known *entry) bool {
-	return known.over || kubelet.ending[known.pod.Metadata.Namespace]
+// next is what to do about a pod. The caller holds the lock.
+func (kubelet *Kubelet) next(known *entry) action {
+	waits := kubelet.scheduler.real && known.pod.Spec.NodeName == ""
+	ends := known.over || kubelet.ending[known.pod.Metadata.Namespace]
+	return known.pod.next(kubelet.held || waits, ends)
 }
 
 // rank orders the states of a pod's life.
@@ -154,7 +178,7 @@ func rank(pod pod) int {
 
 // consider puts a pod in line if there is something to do about it. The caller holds the lock.
 func (kubelet *Kubelet) consider(uid string, known *entry) {
-	if known.queued || known.pod.next(kubelet.held, kubelet.ends(known)) == nothing {
+	if known.queued || kubelet.next(known) == nothing {
 		return
 	}
 	known.queued = true
@@ -184,7 +208,7 @@ func (kubelet *Kubelet) serve(ctx context.Context) {
 			continue
 		}
 		pod := known.pod
-		todo := pod.next(kubelet.held, kubelet.ends(known))
+		todo := kubelet.next(known)
 		kubelet.serial++
 		serial := kubelet.serial
 		kubelet.mutex.Unlock()

@@ -3,7 +3,10 @@ package fakenode
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
+
+	"coxswain.dev/bed/plan"
 )
 
 // pod is what of a Pod object decides what its kubelet does.
@@ -165,14 +168,22 @@ func (pod pod) removal() object {
 // nodeName is the node that a serial number falls to.
 func nodeName(serial uint32) string { return fmt.Sprintf("fake-%02d", serial%nodes) }
 
-// node is a Node object, Ready and large. Its status is set with it: the API server keeps it on creation.
-func node(name string, now time.Time) object {
+// node is the Node object of a serial number, Ready and large. Its status is set with it: the API server keeps it on
+// creation. A scheduler that is beside it leaves it alone unless it is open.
+func node(serial uint32, shape plan.NodesShape, open bool, now time.Time) object {
+	name := nodeName(serial)
 	size := object{"cpu": "1000", "memory": "4000Gi", "pods": "100000", "ephemeral-storage": "4000Gi"}
+	for device, count := range shape.Devices {
+		size[device] = strconv.Itoa(count)
+	}
+	labels := object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+	for label, width := range shape.Domains {
+		labels[label] = fmt.Sprintf("domain-%02d", int(serial)/width)
+	}
 	return object{
 		"apiVersion": "v1", "kind": "Node",
-		"metadata": object{"name": name, "labels": object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
-		// A scheduler that is beside them leaves them alone.
-		"spec": object{"unschedulable": true},
+		"metadata": object{"name": name, "labels": labels},
+		"spec":     object{"unschedulable": !open},
 		"status": object{
 			"capacity": size, "allocatable": size,
 			"addresses": []object{{"type": "InternalIP", "address": hostAddress}},

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"coxswain.dev/bed/plan"
 )
 
 func given(t *testing.T, text string) pod {
@@ -51,7 +53,7 @@ func TestPodsHaveAddressesOfTheirOwn(t *testing.T) {
 }
 
 func TestAStaleWatchDoesNotUndoWhatWasReported(t *testing.T) {
-	kubelet := New(nil, "")
+	kubelet := New(nil, OfAll, plan.NodesShape{})
 	running := given(t, `{"metadata":{"uid":"u"},"spec":{"nodeName":"x"},"status":{"phase":"Running"}}`)
 	kubelet.told(running, false)
 	kubelet.told(given(t, `{"metadata":{"uid":"u"}}`), false)
@@ -69,7 +71,7 @@ func TestAStaleWatchDoesNotUndoWhatWasReported(t *testing.T) {
 }
 
 func TestALauncherWithATimeEndsByItself(t *testing.T) {
-	kubelet := New(nil, "")
+	kubelet := New(nil, OfAll, plan.NodesShape{})
 	kubelet.told(given(t, `{"metadata":{"uid":"u","labels":{"training.kubeflow.org/job-role":"launcher"},
 		"annotations":{"bed.coxswain.dev/runs-for":"20ms"}},"status":{"phase":"Running"}}`), false)
 	if state := kubelet.state(""); state.Queue != 0 {
@@ -83,10 +85,42 @@ func TestALauncherWithATimeEndsByItself(t *testing.T) {
 }
 
 func TestPodsOfAnotherSchedulerAreLeftAlone(t *testing.T) {
-	kubelet := New(nil, "fake-nodes")
+	kubelet := New(nil, Named("fake-nodes"), plan.NodesShape{})
 	kubelet.told(given(t, `{"metadata":{"uid":"u"},"spec":{"schedulerName":"default-scheduler"}}`), false)
 	kubelet.told(given(t, `{"metadata":{"uid":"v"},"spec":{"schedulerName":"fake-nodes"}}`), false)
 	if state := kubelet.state(""); state.Pods != 1 || state.Queue != 1 {
 		t.Errorf("%+v", state)
+	}
+}
+
+func TestWithARealSchedulerAPodStartsWhenItIsBound(t *testing.T) {
+	kubelet := New(nil, Another, plan.NodesShape{})
+	kubelet.told(given(t, `{"metadata":{"uid":"u"}}`), false)
+	if state := kubelet.state(""); state.Pods != 1 || state.Queue != 0 {
+		t.Errorf("before: %+v", state)
+	}
+	kubelet.told(given(t, `{"metadata":{"uid":"u"},"spec":{"nodeName":"fake-00"}}`), false)
+	if state := kubelet.state(""); state.Bound != 1 || state.Queue != 1 {
+		t.Errorf("after: %+v", state)
+	}
+	kubelet.told(given(t, `{"metadata":{"uid":"v","deletionTimestamp":"2026-01-01T00:00:00Z"}}`), false)
+	if state := kubelet.state(""); state.Queue != 2 {
+		t.Errorf("one that goes before it is bound: %+v", state)
+	}
+}
+
+func TestNodesAreShapedAsAskedForAndOpenToARealSchedulerOnly(t *testing.T) {
+	shape := plan.NodesShape{Devices: plan.Amounts{"example.com/gpu": 2}, Domains: plan.Amounts{"example.com/rack": 5}}
+	for serial, rack := range map[uint32]string{0: "domain-00", 4: "domain-00", 5: "domain-01", 19: "domain-03"} {
+		made := node(serial, shape, true, time.Unix(0, 0))
+		labels := made["metadata"].(object)["labels"].(object)
+		allocatable := made["status"].(object)["allocatable"].(object)
+		if labels["example.com/rack"] != rack || allocatable["example.com/gpu"] != "2" || made["spec"].(object)["unschedulable"] != false {
+			t.Errorf("%d: %v", serial, made)
+		}
+	}
+	plain := node(0, plan.NodesShape{}, false, time.Unix(0, 0))
+	if len(plain["metadata"].(object)["labels"].(object)) != 2 || plain["spec"].(object)["unschedulable"] != true {
+		t.Error(plain)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	ControlPlane Mode = "control-plane"
 	// Node adds a node that runs pods.
 	Node Mode = "node"
-	// FakeNodes has nodes that are objects only, and a fake kubelet in place of the scheduler: thousands of pods that
-	// are Running and Ready, and not one process.
+	// FakeNodes has nodes that are objects only, and a fake kubelet, which is the scheduler too unless the options ask for the
+	// real one: thousands of pods that are Running and Ready, and not one process.
 	FakeNodes Mode = "fake-nodes"
 	// Mixed is Node and FakeNodes at once: a real node, and fake ones for the pods that name FakeScheduler. Its real pods
 	// reach the API server through a proxy that can be told to misbehave.
@@ -57,9 +57,9 @@ type Bed struct {
 	Dir         string `json:"dir"`         // state folder, absolute
 	Bin         string `json:"bin"`         // folder of the programs, absolute
 	Mode        Mode   `json:"mode"`        //
-	Audit       bool   `json:"audit"`       // write the API server's audit log
 	Plugins     string `json:"plugins"`     // folder of the CNI plugins; empty without a node
 	Snapshotter string `json:"snapshotter"` // containerd's; empty without a node
+	Options
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)

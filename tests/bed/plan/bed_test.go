@@ -12,7 +12,7 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func bed(mode Mode) Bed {
-	return Bed{Name: "x", Dir: "/state/x y", Bin: "/state/bin", Mode: mode, Audit: true, Plugins: "/usr/lib/cni", Snapshotter: "overlayfs"}
+	return Bed{Name: "x", Dir: "/state/x y", Bin: "/state/bin", Mode: mode, Plugins: "/usr/lib/cni", Snapshotter: "overlayfs", Options: Options{Audit: true}}
 }
 
 // files are the planned files by the part of their path below the state folder.

@@ -42,12 +42,16 @@ func (bed Bed) Components() []Component {
 		steps = append(steps, bed.node()...)
 		steps = append(steps, bed.fakeKubelet(), bed.faultProxy())
 	case FakeNodes:
+		if bed.Scheduler {
+			steps = append(steps, bed.scheduler())
+		}
 		steps = append(steps, bed.fakeKubelet())
 	case ControlPlane:
 		steps = append(steps, bed.scheduler())
 	}
 	for i := range steps {
 		steps[i].Limit = stepLimit
+		steps[i].Argv = append(steps[i].Argv, bed.FeatureGates.arguments(steps[i].Name)...)
 	}
 	return steps
 }
@@ -143,7 +147,10 @@ func (bed Bed) apiServer() []string {
 		"--max-requests-inflight", "3000",
 		"--max-mutating-requests-inflight", "1500",
 	)
-	if bed.Mode == Mixed {
+	if bed.RuntimeConfig != "" {
+		argv = append(argv, "--runtime-config", bed.RuntimeConfig)
+	}
+	if bed.Mode.HasFakeNodes() {
 		// Nobody would take the taint of a new node away again: see controllerManager.
 		argv = append(argv, "--disable-admission-plugins", "TaintNodesByCondition")
 	}

@@ -9,7 +9,7 @@
 //! | `mpi` | two at a time: every implementation of MPI, its jobs one after another |
 //! | `flavours` | two at a time: implementations of one's own, brought by ConfigMaps |
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
-//! | `gang` | in the long form alone, one after another: the operator schedules gangs, with two schedulers |
+//! | `gang` | in the long form alone, one after another: the operator schedules gangs, with Volcano; on a bed of its own with scheduler-plugins, too |
 //! | `namespaced` | alone: the operator of one namespace, with Roles only, in the place of the cluster's |
 //! | `switch` | in the long form alone, by itself: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
 //! | `outage` | not among these: `tests/cluster/outage` runs it on a bed of another kind, alone |

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"coxswain.dev/bed/plan"
+	"coxswain.dev/bed/state"
 )
 
 func TestImagesThatTheKubeletCannotSeeAreFound(t *testing.T) {
@@ -54,6 +56,29 @@ func TestOptionsStandBeforeAndBehindACommandButNotInWhatItRuns(t *testing.T) {
 	rest = which.parse("exec", []string{"kubectl", "--name", "x"}, false, nil)
 	if which.name != "one" || !reflect.DeepEqual(rest, []string{"kubectl", "--name", "x"}) {
 		t.Errorf("%v, %v", which, rest)
+	}
+}
+
+func TestOptionsOfUpAreReadAndSurviveTheRecord(t *testing.T) {
+	var options plan.Options
+	words := []string{
+		"--audit", "--feature-gates", "A=true,kubelet:B=false", "--runtime-config", "a/v1=true", "--devices", "x/gpu=2", "--domains", "x/rack=5",
+		"--scheduler",
+	}
+	var which selection
+	rest := which.parse("up", append([]string{"fake-nodes"}, words...), true, func(flags *flag.FlagSet) { optionFlags(flags, &options) })
+	if !reflect.DeepEqual(rest, []string{"fake-nodes"}) || !slices.Equal(options.Words(), words) {
+		t.Errorf("%v, %v", rest, options.Words())
+	}
+	for _, options := range []plan.Options{options, {}} {
+		record := state.Record{Bed: plan.Bed{Dir: t.TempDir(), Mode: plan.FakeNodes, Options: options}}
+		if err := record.Write(); err != nil {
+			t.Fatal(err)
+		}
+		read, _, err := state.ReadRecord(record.Bed.Dir)
+		if err != nil || !read.Bed.Options.Equal(options) {
+			t.Errorf("%v is read as %v (%v)", options, read.Bed.Options, err)
+		}
 	}
 }
 

@@ -23,11 +23,14 @@ func runFakeKubelet(_ selection, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	scheduler := ""
-	if record.Bed.Mode == plan.Mixed {
-		scheduler = plan.FakeScheduler
+	scheduler := fakenode.OfAll
+	switch {
+	case record.Bed.Mode == plan.Mixed:
+		scheduler = fakenode.Named(plan.FakeScheduler)
+	case record.Bed.Scheduler:
+		scheduler = fakenode.Another
 	}
-	kubelet := fakenode.New(api, scheduler)
+	kubelet := fakenode.New(api, scheduler, record.Bed.Shape)
 	listener, err := net.Listen("tcp", plan.FakeKubelet)
 	if err != nil {
 		return err

@@ -14,11 +14,19 @@ const usage = `bed: a Kubernetes on one machine, in namespaces of its own (needs
 
 usage: bed [--name NAME] [--dir FOLDER] COMMAND
 
-  up [--audit]                  start a cluster with one node that runs pods; returns when it is ready
-  up control-plane [--audit]    start the API server and its controllers only
-  up fake-nodes [--audit]       the same with nodes that are objects only: pods are Running and Ready, and run nothing
-  up mixed [--audit]            a node that runs pods, and fake nodes for pods of the scheduler fake-nodes; pods reach
+  up [OPTION...]                start a cluster with one node that runs pods; returns when it is ready
+  up control-plane [OPTION...]  start the API server and its controllers only
+  up fake-nodes [OPTION...]     the same with nodes that are objects only: pods are Running and Ready, and run nothing
+  up mixed [OPTION...]          a node that runs pods, and fake nodes for pods of the scheduler fake-nodes; pods reach
                                 the API server by a proxy that takes orders, see fault
+    --audit                     write what ServiceAccounts ask for to a log
+    --feature-gates [COMPONENT:]GATE=true|false,...
+                                of API server, controllers, scheduler and kubelet, or of one, such as kube-scheduler
+    --runtime-config API=true|false,...
+                                what the API server serves, such as scheduling.k8s.io/v1beta1=true
+    --scheduler                 with fake-nodes: the real scheduler puts pods on them
+    --devices RESOURCE=N,...    of each fake node, such as example.com/gpu=2
+    --domains LABEL=N,...       a label of fake nodes; N in a row have the same value, such as example.com/rack=5
   kubelet state [NAMESPACE]     how many pods the fake nodes have; the following are for them too
   kubelet hold | release        no pod starts, until released
   kubelet end NAMESPACE         the launchers of MPI jobs there end with success

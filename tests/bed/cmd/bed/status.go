@@ -55,7 +55,7 @@ func printStatus(record state.Record, progress state.Progress) {
 	case !progress.Done:
 		condition = "starting"
 	}
-	fmt.Printf("bed %s: %s (%s), since %s (%s)\n", bed.Name, condition, bed.Mode,
+	fmt.Printf("bed %s: %s (%s), since %s (%s)\n", bed.Name, condition, kind(bed),
 		record.Started.Format(time.DateTime), time.Since(record.Started).Round(time.Second))
 	fmt.Printf("  kubeconfig  %s (inside: bed exec, bed kubectl)\n", bed.Kubeconfig())
 	fmt.Printf("  logs        %s\n", bed.Path("log"))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,18 +21,21 @@ import (
 )
 
 func runUp(which selection, arguments []string) error {
-	audit := false
-	rest := which.parse("up", arguments, true, func(flags *flag.FlagSet) { flags.BoolVar(&audit, "audit", false, "") })
+	var options plan.Options
+	rest := which.parse("up", arguments, true, func(flags *flag.FlagSet) { optionFlags(flags, &options) })
 	bed, err := which.bed()
 	if err != nil {
 		return err
 	}
-	bed.Audit, bed.Mode = audit, plan.Node
+	bed.Options, bed.Mode = options, plan.Node
 	switch {
 	case len(rest) == 1 && slices.Contains([]plan.Mode{plan.ControlPlane, plan.FakeNodes, plan.Mixed}, plan.Mode(rest[0])):
 		bed.Mode = plan.Mode(rest[0])
 	case len(rest) > 0:
 		return fmt.Errorf("up: %q: nothing, %q, %q or %q", rest, plan.ControlPlane, plan.FakeNodes, plan.Mixed)
+	}
+	if err := options.Check(bed.Mode); err != nil {
+		return fmt.Errorf("up: %w", err)
 	}
 	if err := preflight(&bed); err != nil {
 		return err
@@ -56,6 +60,24 @@ func runUp(which selection, arguments []string) error {
 	}
 	fmt.Printf("bed %s is up: bed kubectl get nodes, or bed exec COMMAND (KUBECONFIG=%s inside)\n", bed.Name, bed.Kubeconfig())
 	return nil
+}
+
+// optionFlags are the flags that options are read from.
+func optionFlags(flags *flag.FlagSet, options *plan.Options) {
+	flags.BoolVar(&options.Audit, "audit", false, "")
+	flags.BoolVar(&options.Scheduler, "scheduler", false, "")
+	flags.StringVar(&options.RuntimeConfig, "runtime-config", "", "")
+	flags.Func("feature-gates", "", into(&options.FeatureGates, plan.ParseGates))
+	flags.Func("devices", "", into(&options.Shape.Devices, plan.ParseAmounts))
+	flags.Func("domains", "", into(&options.Shape.Domains, plan.ParseAmounts))
+}
+
+// into reads a flag's value into a place.
+func into[Value any](place *Value, parse func(string) (Value, error)) func(string) error {
+	return func(text string) (err error) {
+		*place, err = parse(text)
+		return err
+	}
 }
 
 // endFailed leaves the logs, for whoever wants to know why.
@@ -84,9 +106,9 @@ func leaveRunning(bed plan.Bed) (done bool, err error) {
 		fmt.Printf("clearing away a bed %s that has ended\n", bed.Name)
 		return false, end(record, false)
 	}
-	if record.Bed.Mode != bed.Mode || record.Bed.Audit != bed.Audit {
-		return false, fmt.Errorf("a bed %s runs, but otherwise (%s, audit %t): end it with `bed down`, or give --name another name",
-			bed.Name, record.Bed.Mode, record.Bed.Audit)
+	if record.Bed.Mode != bed.Mode || !record.Bed.Options.Equal(bed.Options) {
+		return false, fmt.Errorf("a bed %s runs, but otherwise (%s): end it with `bed down`, or give --name another name",
+			bed.Name, kind(record.Bed))
 	}
 	if broken := progress.Broken(); len(broken) > 0 {
 		return false, fmt.Errorf("the bed %s runs, but %s has ended (%s): look at %s, then `bed down`",
@@ -94,6 +116,11 @@ func leaveRunning(bed plan.Bed) (done bool, err error) {
 	}
 	fmt.Printf("bed %s is up already, since %s\n", bed.Name, record.Started.Format(time.DateTime))
 	return true, nil
+}
+
+// kind says how a bed was started.
+func kind(bed plan.Bed) string {
+	return strings.Join(append([]string{string(bed.Mode)}, bed.Options.Words()...), " ")
 }
 
 // start writes the bed's files and starts its first process.

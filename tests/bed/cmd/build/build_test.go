@@ -22,7 +22,11 @@ func TestKeyChangesWithSourcesAndFlags(t *testing.T) {
 	if err := os.WriteFile(file, []byte("package main"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	wanted := target{name: "x", module: ".", source: "."}
+	shared := filepath.Join(root, "shared")
+	if err := os.Mkdir(shared, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wanted := target{name: "x", module: ".", with: "shared", source: "."}
 	first := key(wanted)
 	if key(wanted) != first {
 		t.Error("the same sources have two keys")
@@ -32,11 +36,31 @@ func TestKeyChangesWithSourcesAndFlags(t *testing.T) {
 	if key(other) == first {
 		t.Error("other flags have the same key")
 	}
-	if err := os.WriteFile(file, []byte("package nain"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, changed := range []string{file, filepath.Join(root, "go.sum"), filepath.Join(shared, "node.go")} {
+		if err := os.WriteFile(changed, []byte("package nain"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		next := key(wanted)
+		if next == first {
+			t.Errorf("another %s has the same key", changed)
+		}
+		first = next
 	}
-	if key(wanted) == first {
-		t.Error("other sources have the same key")
+}
+
+func TestVersionIsTheOneThatTheModuleIsBuiltWith(t *testing.T) {
+	for content, want := range map[string]string{
+		"require k8s.io/kubernetes v1.2.3": "v1.2.3",
+		"require k8s.io/kubernetes v1.2.3\nreplace k8s.io/kubernetes => k8s.io/kubernetes v1.2.4": "v1.2.4",
+		"require k8s.io/api v0.2.3": "",
+	} {
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, "go.mod"), []byte("module x\n"+content+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if version, err := kubernetesVersion(folder); version != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", content, version, err)
+		}
 	}
 }
 

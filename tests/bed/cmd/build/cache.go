@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// keptVersions is how many programs the cache keeps, at up to 160 MB each.
-const keptVersions = 4
+// keptVersions is how many programs the cache keeps: a node of up to 190 MB and a shim for each release, and those of one
+// more that was built before.
+const keptVersions = 8
 
 func cacheFolder() (string, error) {
 	if folder := os.Getenv("COXSWAIN_CACHE"); folder != "" {
@@ -62,8 +63,8 @@ func moduleRoot() (string, error) {
 		return "", fmt.Errorf("asking Go for the module: %w", err)
 	}
 	root := filepath.Dir(strings.TrimSpace(string(output)))
-	if !exists(filepath.Join(root, "node", "go.mod")) {
-		return "", errors.New("run it in tests/bed: go -C tests/bed run ./cmd/build")
+	if !exists(filepath.Join(root, nodes, "go.mod")) {
+		return "", errors.New("run it in tests/bed, as build.sh does")
 	}
 	return root, nil
 }

@@ -1,4 +1,4 @@
-// Command build builds the bed's programs into target/bed/bin of the repository. Run it as `go -C tests/bed run ./cmd/build`.
+// Command build builds the bed's programs for one release of Kubernetes into a folder. build.sh runs it.
 //
 // What takes minutes (the node and the container shim) is kept in a cache by the hash of its sources, so that a second
 // clone has it at once, and is not touched when it is up to date. The cache is $COXSWAIN_CACHE, else
@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,23 +14,24 @@ import (
 	"time"
 )
 
-// kubernetesVersion is what the API server calls itself; node/go.mod decides what it is. Clients that read versions
-// misbehave on the one that the sources carry (v0.0.0-master+$Format).
-const kubernetesVersion = "v1.34.2"
-
-var heavy = []target{
-	{
-		name: "node", module: "node", source: ".",
-		tags:    "no_btrfs,no_devmapper,no_zfs",
-		ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion,
-		shown:   "the Kubernetes node (3 to 6 minutes the first time on 4 cores, 3 GB of Go modules)",
-	},
-	{
-		name: "containerd-shim-runc-v2", module: "node", source: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
-		tags:    "no_btrfs,no_devmapper,no_zfs",
-		ldflags: "-s -w",
-		shown:   "the container shim",
-	},
+// heavy are the programs that differ between releases.
+func heavy(release, version string) []target {
+	const tags = "no_btrfs,no_devmapper,no_zfs"
+	module := filepath.Join(nodes, release)
+	return []target{
+		{
+			name: "node", module: module, with: nodes, source: ".", tags: tags,
+			// Clients that read versions misbehave on the one that the sources carry (v0.0.0-master+$Format).
+			ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + version,
+			shown:   "the node of Kubernetes " + version + " (3 to 6 minutes the first time on 4 cores, 3 GB of Go modules)",
+		},
+		{
+			name: "containerd-shim-runc-v2", module: module, source: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+			tags:    tags,
+			ldflags: "-s -w",
+			shown:   "the container shim",
+		},
+	}
 }
 
 var light = []target{
@@ -38,21 +40,26 @@ var light = []target{
 }
 
 func main() {
-	out := flag.String("out", "", "folder for the programs (default target/bed/bin in the repository)")
+	release := flag.String("kubernetes", "", "the release, a folder in node/")
+	out := flag.String("out", "", "folder for the programs")
 	flag.Parse()
-	if err := run(*out); err != nil {
+	if err := run(*release, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string) error {
+func run(release, out string) error {
+	if release == "" || out == "" {
+		return errors.New("needs -kubernetes and -out, as build.sh gives them")
+	}
 	root, err := moduleRoot()
 	if err != nil {
 		return err
 	}
-	if out == "" {
-		out = filepath.Join(root, "..", "..", "target", "bed", "bin")
+	version, err := kubernetesVersion(filepath.Join(root, nodes, release))
+	if err != nil {
+		return err
 	}
 	if out, err = filepath.Abs(out); err != nil {
 		return err
@@ -69,7 +76,7 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
-	for _, wanted := range heavy {
+	for _, wanted := range heavy(release, version) {
 		begin := time.Now()
 		how, err := wanted.provide(root, cache, out)
 		if err != nil {

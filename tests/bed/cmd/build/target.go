@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,6 +21,7 @@ import (
 type target struct {
 	name    string // of the file
 	module  string // folder of its module
+	with    string // another folder whose sources go into it, if any
 	source  string // its main package
 	tags    string
 	ldflags string
@@ -32,15 +35,15 @@ func (wanted target) flags() []string {
 	return []string{"-trimpath", "-tags", wanted.tags, "-ldflags", wanted.ldflags}
 }
 
-// key names what comes out by what goes in: the module's own files (its go.sum names the rest), flags and compiler.
+// key names what comes out by what goes in: sources, module files (go.sum names the rest), flags and compiler.
 func (wanted target) key(root string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), runtime.GOOS, runtime.GOARCH, wanted.source, wanted.flags())
-	files, err := filepath.Glob(filepath.Join(root, wanted.module, "*"))
+	files, err := wanted.sources(root)
 	if err != nil {
 		return "", err
 	}
-	for _, path := range files { // Glob sorts
+	for _, path := range files {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("hashing the sources of %s: %w", wanted.name, err)
@@ -49,6 +52,21 @@ func (wanted target) key(root string) (string, error) {
 		hash.Write(content)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:24], nil
+}
+
+// sources are the paths of its own files, always in the same order.
+func (wanted target) sources(root string) ([]string, error) {
+	var files []string
+	for _, folder := range slices.Compact([]string{wanted.module, cmp.Or(wanted.with, wanted.module)}) {
+		for _, pattern := range []string{"*.go", "go.*"} {
+			found, err := filepath.Glob(filepath.Join(root, folder, pattern)) // which sorts
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, found...)
+		}
+	}
+	return files, nil
 }
 
 // provide puts the program into the folder out: it may be there, or in the cache, or has to be built.
@@ -127,7 +145,7 @@ func progress(output io.Reader, shown bool) string {
 		}
 		if shown && time.Since(last) >= progressInterval {
 			last = time.Now()
-			fmt.Printf("bed: %4.0f s: %d modules downloaded, %d packages compiled of about 3300\n", time.Since(begin).Seconds(), downloaded, compiled)
+			fmt.Printf("bed: %4.0f s: %d modules downloaded, %d packages compiled of about 3400\n", time.Since(begin).Seconds(), downloaded, compiled)
 		}
 	}
 	return rest.String()

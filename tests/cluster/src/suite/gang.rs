@@ -120,6 +120,16 @@ async fn applied(name: &str, manifest: &str) -> Result<()> {
     run("kubectl", &["wait", "--for=condition=Established", "--timeout=30s", "-f", &file]).await.map(drop)
 }
 
+/// The CRD of scheduler-plugins' gangs, of the version that the bed's scheduler is built with.
+async fn coscheduling_crd() -> Result<()> {
+    let crd = env::var("COXSWAIN_POD_GROUP_CRD").unwrap_or_default();
+    ensure!(
+        !crd.is_empty(),
+        "the bed's scheduler has no such plugin: BED_KUBERNETES=coscheduling takes one that has"
+    );
+    applied("scheduler-plugins", &fs::read_to_string(crd)?).await
+}
+
 /// Thousandths of a core that pods may request on the only node.
 async fn capacity() -> Result<u64> {
     let cpu = run("kubectl", &["get", "nodes", "-o", "jsonpath={.items[0].status.allocatable.cpu}"]).await?;
@@ -211,8 +221,7 @@ async fn taken(space: &Space, api_version: &str) -> Result<()> {
 #[tokio::test]
 async fn two_jobs_of_more_than_half_the_node_are_never_both_half_scheduled() -> Result<()> {
     let _alone = OPERATOR.lock().await;
-    let crd = env::var("COXSWAIN_POD_GROUP_CRD").context("COXSWAIN_POD_GROUP_CRD must name it")?;
-    applied("scheduler-plugins", &fs::read_to_string(crd)?).await?;
+    coscheduling_crd().await?;
     let mut scheduler = scheduler()?;
     operator_with(Some(SCHEDULER)).await?;
 
@@ -243,8 +252,7 @@ async fn two_jobs_of_more_than_half_the_node_are_never_both_half_scheduled() -> 
 #[tokio::test]
 async fn a_job_that_can_never_fit_holds_no_node_and_its_group_says_what_it_needs() -> Result<()> {
     let _alone = OPERATOR.lock().await;
-    let crd = env::var("COXSWAIN_POD_GROUP_CRD").context("COXSWAIN_POD_GROUP_CRD must name it")?;
-    applied("scheduler-plugins", &fs::read_to_string(crd)?).await?;
+    coscheduling_crd().await?;
     let mut scheduler = scheduler()?;
     operator_with(Some(SCHEDULER)).await?;
     let space = Space::new("gang-pending").await?;

@@ -1,7 +1,7 @@
-// Command node holds every program of a one-machine Kubernetes. The first argument names the program, the rest are
-// that program's own arguments: `node kube-apiserver --etcd-servers ...`. `node programs` lists the names. A link whose
-// name is a program's runs that one: kubectl.
-package main
+// Package node holds every program of a one-machine Kubernetes, as the main package of each release starts them. The first
+// argument names the program, the rest are that program's own arguments: `node kube-apiserver --etcd-servers ...`.
+// `node programs` lists the names. A link whose name is a program's runs that one: kubectl.
+package node
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	_ "github.com/containerd/containerd/v2/cmd/containerd/builtins"
-	containerd "github.com/containerd/containerd/v2/cmd/containerd/command"
-	ctr "github.com/containerd/containerd/v2/cmd/ctr/app"
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/coremain"
 	_ "github.com/coredns/coredns/plugin/bind"
@@ -35,28 +33,21 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
-	// Puts the types of the plugins' arguments into the scheduler's scheme.
-	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme"
-	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 )
+
+// Release is what one release has otherwise than another.
+type Release struct {
+	Containerd, Ctr func(arguments []string) error
+	// Scheduler adds plugins, which a configuration may enable.
+	Scheduler []scheduler.Option
+}
 
 // program runs one of the node's programs on os.Args and returns its exit code.
 type program func() int
 
-var programs = map[string]program{
-	"containerd":              runContainerd,
-	"coredns":                 runCoreDNS,
-	"ctr":                     runCtr,
-	"etcd":                    runEtcd,
-	"kube-apiserver":          cobraProgram(apiserver.NewAPIServerCommand),
-	"kube-controller-manager": cobraProgram(controllermanager.NewControllerManagerCommand),
-	"kube-proxy":              cobraProgram(proxy.NewProxyCommand),
-	"kube-scheduler":          cobraProgram(newScheduler),
-	"kubectl":                 cobraProgram(kubectl.NewDefaultKubectlCommand),
-	"kubelet":                 cobraProgram(func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }),
-}
-
-func main() {
+// Main runs the program that the arguments name, and ends with its exit code.
+func Main(release Release) {
+	programs := release.programs()
 	if run := programs[filepath.Base(os.Args[0])]; run != nil {
 		os.Exit(run())
 	}
@@ -74,13 +65,23 @@ func main() {
 	os.Exit(run())
 }
 
-func cobraProgram(command func() *cobra.Command) program {
-	return func() int { return cli.Run(command()) }
+func (release Release) programs() map[string]program {
+	return map[string]program{
+		"containerd":              release.runContainerd,
+		"coredns":                 runCoreDNS,
+		"ctr":                     func() int { return exitCode("ctr", release.Ctr(os.Args)) },
+		"etcd":                    runEtcd,
+		"kube-apiserver":          cobraProgram(apiserver.NewAPIServerCommand),
+		"kube-controller-manager": cobraProgram(controllermanager.NewControllerManagerCommand),
+		"kube-proxy":              cobraProgram(proxy.NewProxyCommand),
+		"kube-scheduler":          cobraProgram(func() *cobra.Command { return scheduler.NewSchedulerCommand(release.Scheduler...) }),
+		"kubectl":                 cobraProgram(kubectl.NewDefaultKubectlCommand),
+		"kubelet":                 cobraProgram(func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }),
+	}
 }
 
-// newScheduler is the scheduler with scheduler-plugins' gang scheduling, which a configuration may enable.
-func newScheduler() *cobra.Command {
-	return scheduler.NewSchedulerCommand(scheduler.WithPlugin(coscheduling.Name, coscheduling.New))
+func cobraProgram(command func() *cobra.Command) program {
+	return func() int { return cli.Run(command()) }
 }
 
 func runEtcd() int {
@@ -88,14 +89,10 @@ func runEtcd() int {
 	return 0
 }
 
-func runContainerd() int {
+func (release Release) runContainerd() int {
 	// etcd's packages have put gRPC metrics of the same names into the default registry, and containerd panics on them.
 	prometheus.DefaultRegisterer = prometheus.NewRegistry()
-	return exitCode("containerd", containerd.App().Run(os.Args))
-}
-
-func runCtr() int {
-	return exitCode("ctr", ctr.New().Run(os.Args))
+	return exitCode("containerd", release.Containerd(os.Args))
 }
 
 func runCoreDNS() int {
