@@ -21,6 +21,8 @@ impl Pauses {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -34,7 +36,7 @@ mod tests {
 
     #[test]
     fn replicas_do_not_try_in_step() {
-        let firsts = std::collections::BTreeSet::from_iter((0..100).map(|_| Pauses::default().next()));
+        let firsts: BTreeSet<_> = (0..100).map(|_| Pauses::default().next()).collect();
         assert!(firsts.len() > 10, "{firsts:?}");
     }
 }

@@ -138,10 +138,11 @@ impl Cluster {
     }
 
     /// A pass over what the watches showed so many passes ago, as after a restart. The status that it leads to
-    /// is refused by the API server if there was another one since, which is so here.
+    /// is refused by the API server if there was another one since, which is so here. What became of a launcher that is
+    /// gone is no part of it: a process forgets it when it makes another one, and at its own end.
     pub fn lag(&mut self, passes: usize) {
         if let Some(seen) = self.past.iter().rev().nth(passes).cloned() {
-            self.act(&seen);
+            self.act(&Seen { launcher_gone: LauncherGone::Unknown, ..seen });
         }
     }
 

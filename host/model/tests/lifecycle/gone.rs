@@ -187,3 +187,18 @@ fn a_job_made_again_under_its_name_runs() {
     assert_eq!(cluster.created[&launcher()], 2);
     run(&mut cluster);
 }
+
+#[test]
+fn a_stale_view_from_before_the_second_launcher_makes_no_third_one() {
+    let mut cluster = created();
+    cluster.lose_launcher(true);
+    cluster.pass();
+    assert_eq!(cluster.created[&launcher()], 2);
+    cluster.end("Complete", "", "");
+    cluster.lose_launcher(false);
+
+    cluster.lag(0);
+    cluster.settle();
+
+    assert_eq!(cluster.created[&launcher()], 2);
+}

@@ -118,7 +118,7 @@ fn name(object: &Cut) -> Option<String> {
 }
 
 impl Folds for Folded {
-    /// They are looked at when they change and when somebody takes over; a list of them is MiBs.
+    /// They are looked at when they change and when somebody takes over; a list of them takes megabytes.
     const IS_CHECKED: bool = false;
 
     fn listing(&mut self) {
