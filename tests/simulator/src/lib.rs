@@ -20,6 +20,7 @@
 )]
 
 pub mod agenda;
+pub mod conformance;
 pub mod dice;
 pub mod network;
 pub mod server;
