@@ -21,6 +21,7 @@
 
 pub mod agenda;
 pub mod conformance;
+pub mod controllers;
 pub mod dice;
 pub mod network;
 pub mod server;
