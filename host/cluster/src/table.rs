@@ -184,6 +184,10 @@ impl<R: Row> Table<R> {
     pub fn listed_all(&mut self, listed: Version) -> Vec<JobKey> {
         let Some(mut fresh) = self.relisted.take() else { return Vec::new() };
         let unread = std::mem::take(&mut self.unread);
+        // A list is the watch's word, too.
+        for row in fresh.values().flatten() {
+            self.unconfirmed.remove(row.uid());
+        }
         for (job, rows) in &self.rows {
             let is_written_since = |row: &&R| row.version() > listed && row.version() > self.newest;
             for row in rows.iter().filter(|row| is_written_since(row) || unread.contains(row.uid())) {
