@@ -1,4 +1,4 @@
-//! What else works in a cluster: the Job controller, kubelets, EndpointSlices, the garbage collector, namespaces.
+//! What else works in a cluster: the Job controller, kubelets, `EndpointSlice`s, the garbage collector, namespaces.
 //!
 //! Each [`Actor`] is a function of the server's state that is run some drawn time after something changed, and that writes
 //! through the server's own verbs, so that versions, events and the observers' rules hold for it as for everybody. What it is

@@ -20,8 +20,20 @@
 )]
 
 pub mod agenda;
+pub mod caches;
+pub mod components;
 pub mod conformance;
 pub mod controllers;
 pub mod dice;
+pub mod expected;
+pub mod faults;
+pub mod fleet;
+pub mod invariants;
+pub mod life;
+pub mod modes;
 pub mod network;
+pub mod plan;
 pub mod server;
+pub mod trace;
+pub mod users;
+pub mod workloads;

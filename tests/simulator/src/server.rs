@@ -113,7 +113,9 @@ impl Server {
     fn tell(&self, who: &str, changes: &[Change]) {
         let observers = self.observers();
         for change in changes {
-            observers.iter().for_each(|observer| observer.changed(who, change));
+            for observer in &observers {
+                observer.changed(who, change);
+            }
         }
     }
 

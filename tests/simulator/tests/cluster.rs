@@ -1,4 +1,5 @@
 //! The simulated cluster by itself: what its controllers make of a Job and of a Service.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::{sync::Arc, time::Duration};
 

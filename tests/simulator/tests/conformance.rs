@@ -1,4 +1,5 @@
 //! The simulated API server answers the script as real ones do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use coxswain_simulator::{
     agenda::Agenda,

@@ -1,6 +1,11 @@
 //! `conformance record` asks the API server of the kubeconfig and writes the record; `conformance compare` holds the record
 //! that there is to it.
-#![allow(clippy::print_stdout, reason = "a command")]
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a command that is not shipped"
+)]
 
 use std::process::ExitCode;
 

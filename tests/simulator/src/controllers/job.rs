@@ -136,7 +136,9 @@ impl Sync<'_> {
     /// Counts each pod that has ended once, or is ending before it succeeded, and returns those.
     fn count(&self, status: &mut Value) -> Vec<Object> {
         let mut counted = Vec::new();
-        let counts = |pod: &Object| has_ended(pod) || (is_ending(pod) && !self.replaces_failed_only());
+        let counts = |pod: &Object| {
+            has_ended(pod) || is_ending(self.job) || (is_ending(pod) && !self.replaces_failed_only())
+        };
         for pod in self.pods.iter().filter(|pod| is_held_by(pod, TRACKING) && counts(pod)) {
             let field = if phase(pod) == "Succeeded" { "succeeded" } else { "failed" };
             status[field] = (status[field].as_i64().unwrap_or(0) + 1).into();

@@ -24,6 +24,9 @@ use crate::{
 const JOB_NAME: &str = "training.kubeflow.org/job-name";
 const JOB_ROLE: &str = "training.kubeflow.org/job-role";
 
+/// How long a pod without a node goes on ending where something holds it.
+const UNBOUND: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(20));
+
 /// Exit code of a pod and how long it runs; nothing if it runs until it is told to end.
 pub type Ends = Arc<dyn Fn(&Value) -> Option<(i64, Duration)> + Send + Sync>;
 
@@ -72,7 +75,7 @@ impl Actor for Kubelets {
 
 impl Kubelets {
     fn start(&self, inside: &Inside, pod: &Object) -> Option<Duration> {
-        let left = self.left(inside, pod, "start", scheduled(pod)?, self.start);
+        let left = left(inside, pod, "start", scheduled(pod)?, self.start);
         if !left.is_zero() {
             return Some(left);
         }
@@ -103,26 +106,26 @@ impl Kubelets {
         }
         let started: Timestamp = pod["status"]["startTime"].as_str()?.parse().ok()?;
         let past: Duration = inside.network.now().duration_since(started).try_into().unwrap_or_default();
-        if past < Duration::from_secs(1) && !reaches_workers(inside, pod) {
+        // Times of pods know no fractions of seconds.
+        if past < Duration::from_secs(2) && !reaches_workers(inside, pod) {
             end(inside, pod, 255);
             return None;
         }
         let (code, time) = (self.ends)(pod)?;
         if past < time {
-            return Some(time - past);
+            return Some(time.saturating_sub(past));
         }
         end(inside, pod, code);
         None
     }
 
     fn stop(&self, inside: &Inside, pod: &Object) -> Option<Duration> {
-        if pod["spec"]["nodeName"].is_null() {
-            return None;
-        }
         let told: Timestamp = pod["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
         let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         let told = told - jiff::SignedDuration::from_secs(grace);
-        let left = self.left(inside, pod, "stop", told, self.stop);
+        // Of a pod without a node the pod garbage collector says that it has failed.
+        let is_bound = !pod["spec"]["nodeName"].is_null();
+        let left = left(inside, pod, "stop", told, if is_bound { self.stop } else { UNBOUND });
         if !has_ended(pod) {
             if !left.is_zero() {
                 return Some(left);
@@ -132,26 +135,25 @@ impl Kubelets {
         let _ = inside.delete(&POD, pod, Propagation::Background, Some(0));
         None
     }
+}
 
-    /// What is left of a drawn time that began then.
-    fn left(
-        &self,
-        inside: &Inside,
-        pod: &Object,
-        what: &str,
-        began: Timestamp,
-        (least, most): (Duration, Duration),
-    ) -> Duration {
-        // The same time whenever it is looked at: drawn for the pod, not for the look.
-        // A launcher's own name is chance already.
-        let made_for = Some(text(pod, "generateName")).filter(|made_for| !made_for.is_empty());
-        let name = made_for.unwrap_or_else(|| text(pod, "name"));
-        let dice = Dice::new(inside.network.dice.seed());
-        let fraction = dice.fraction(&["kubelet", what, text(pod, "namespace"), name]);
-        let time = least + most.saturating_sub(least).mul_f64(fraction);
-        let past: Duration = inside.network.now().duration_since(began).try_into().unwrap_or_default();
-        time.saturating_sub(past)
-    }
+/// What is left of a drawn time that began then.
+fn left(
+    inside: &Inside,
+    pod: &Object,
+    what: &str,
+    began: Timestamp,
+    (least, most): (Duration, Duration),
+) -> Duration {
+    // The same time whenever it is looked at: drawn for the pod, not for the look.
+    // A launcher's own name is chance already.
+    let made_for = Some(text(pod, "generateName")).filter(|made_for| !made_for.is_empty());
+    let name = made_for.unwrap_or_else(|| text(pod, "name"));
+    let dice = Dice::new(inside.network.dice.seed());
+    let fraction = dice.fraction(&["kubelet", what, text(pod, "namespace"), name]);
+    let time = least + most.saturating_sub(least).mul_f64(fraction);
+    let past: Duration = inside.network.now().duration_since(began).try_into().unwrap_or_default();
+    time.saturating_sub(past)
 }
 
 /// What holds no gate gets a node.

@@ -2,6 +2,7 @@
 
 /// One kind.
 #[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of a table")]
 pub struct Kind {
     /// Empty for the oldest kinds.
     pub group: &'static str,

@@ -15,13 +15,13 @@ enum Term {
 impl Selector {
     /// The two forms that are asked for: a label that is there, and one with a value.
     pub fn parse(text: &str) -> Self {
-        let term = |text: &str| match text.split_once('=') {
-            Some((key, value)) => Term::Is(key.to_owned(), value.trim_start_matches('=').to_owned()),
-            None => {
-                let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_".contains(c));
-                assert!(plain, "the simulated API server does not know the selector {text:?}");
-                Term::Has(text.to_owned())
+        let term = |text: &str| {
+            if let Some((key, value)) = text.split_once('=') {
+                return Term::Is(key.to_owned(), value.trim_start_matches('=').to_owned());
             }
+            let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_".contains(c));
+            assert!(plain, "the simulated API server does not know the selector {text:?}");
+            Term::Has(text.to_owned())
         };
         Self(text.split(',').filter(|text| !text.is_empty()).map(term).collect())
     }

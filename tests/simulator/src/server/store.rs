@@ -75,7 +75,7 @@ impl Store {
     /// Everything of a kind, or of it in one namespace.
     pub fn list(&self, kind: &'static Kind, namespace: Option<&str>) -> impl Iterator<Item = &Object> {
         let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
-        let objects = self.shelves.get(shelf_name(kind)).map(|shelf| &shelf.objects);
+        let objects = self.shelves.get(shelf_name(kind)).map(|place| &place.objects);
         objects
             .into_iter()
             .flat_map(move |objects| objects.range(prefix.clone()..))
@@ -92,16 +92,16 @@ impl Store {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let object = Arc::new(object);
         let key = key(text(&object, "namespace"), text(&object, "name"));
-        let shelf = self.shelves.entry(shelf_name(kind)).or_default();
-        let before = shelf.objects.insert(key, Arc::clone(&object));
+        let place = self.shelves.entry(shelf_name(kind)).or_default();
+        let before = place.objects.insert(key, Arc::clone(&object));
         self.note(Change { kind, version: self.version, before, after: Some(Arc::clone(&object)) });
         object
     }
 
     /// Removes an object. What is returned has the version of its removal.
     pub fn remove(&mut self, kind: &'static Kind, namespace: &str, name: &str) -> Option<Value> {
-        let shelf = self.shelves.get_mut(shelf_name(kind))?;
-        let before = shelf.objects.remove(&key(namespace, name))?;
+        let place = self.shelves.get_mut(shelf_name(kind))?;
+        let before = place.objects.remove(&key(namespace, name))?;
         self.version += 1;
         let last = self.at_version(&before, self.version);
         self.note(Change { kind, version: self.version, before: Some(before), after: None });
@@ -116,10 +116,10 @@ impl Store {
     }
 
     fn note(&mut self, change: Change) {
-        let shelf = self.shelves.entry(shelf_name(change.kind)).or_default();
-        shelf.changes.push_back(change.clone());
-        while shelf.changes.len() > self.history {
-            shelf.forgotten = shelf.changes.pop_front().map_or(shelf.forgotten, |change| change.version);
+        let place = self.shelves.entry(shelf_name(change.kind)).or_default();
+        place.changes.push_back(change.clone());
+        while place.changes.len() > self.history {
+            place.forgotten = place.changes.pop_front().map_or(place.forgotten, |change| change.version);
         }
         self.fresh.push(change);
     }
@@ -131,18 +131,18 @@ impl Store {
 
     /// What happened to a kind after this version; the oldest version that can be asked for if that is forgotten.
     pub fn since(&self, kind: &'static Kind, version: u64) -> Result<Vec<Change>, u64> {
-        let Some(shelf) = self.shelves.get(shelf_name(kind)) else { return Ok(Vec::new()) };
-        if version < shelf.forgotten {
-            return Err(shelf.forgotten);
+        let Some(place) = self.shelves.get(shelf_name(kind)) else { return Ok(Vec::new()) };
+        if version < place.forgotten {
+            return Err(place.forgotten);
         }
-        Ok(shelf.changes.iter().filter(|change| change.version > version).cloned().collect())
+        Ok(place.changes.iter().filter(|change| change.version > version).cloned().collect())
     }
 
     /// Forgets what happened, as a server that is started anew.
     pub fn forget(&mut self) {
-        for shelf in self.shelves.values_mut() {
-            shelf.changes.clear();
-            shelf.forgotten = self.version;
+        for place in self.shelves.values_mut() {
+            place.changes.clear();
+            place.forgotten = self.version;
         }
     }
 

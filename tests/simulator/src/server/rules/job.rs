@@ -57,7 +57,7 @@ pub fn check(old: &Value, new: &Value) -> Result<(), Refusal> {
                 ("spec", &["nodeSelector", "tolerations", "schedulingGates"]),
             ] {
                 if let Some(part) = template[part].as_object_mut() {
-                    fields.iter().for_each(|field| drop(part.remove(*field)));
+                    part.retain(|field, _| !fields.contains(&field.as_str()));
                 }
             }
         }

@@ -88,12 +88,12 @@ impl State {
         }
         all.retain(|object| selector.matches(object));
         let items: Vec<Value> = all.iter().map(|object| item(kind, object, metadata_only)).collect();
-        let (list, api_version) = if metadata_only {
+        let (collection, api_version) = if metadata_only {
             ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned())
         } else {
             (format!("{}List", kind.kind), kind.api_version())
         };
-        Ok((200, json!({"kind": list, "apiVersion": api_version, "metadata": meta, "items": items})))
+        Ok((200, json!({"kind": collection, "apiVersion": api_version, "metadata": meta, "items": items})))
     }
 }
 
