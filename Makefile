@@ -105,6 +105,20 @@ check-fast: setup ## The inner loop: types of everything, tests of the deciding 
 	@cargo check --quiet --workspace --all-targets
 	@cargo test --quiet --package coxswain-model
 
+SIMULATOR := cargo run --quiet --release --package coxswain-simulator --bin simulator --
+
+.PHONY: test-simulator
+test-simulator: plugins ## The operator in virtual time: a fault at each write, stale views and gaps at each change, seeds
+	@$(SIMULATOR) test
+
+.PHONY: soak
+soak: plugins ## The simulator with new seeds until it is stopped, or something fails
+	@$(SIMULATOR) soak
+
+.PHONY: simulator-replay
+simulator-replay: plugins ## One history of the simulator, shown: PLAN= a workload, seed:N or a file
+	@$(SIMULATOR) replay "$(PLAN)"
+
 .PHONY: test-guide
 test-guide: tools ## Every command of the guides to plugins that needs no cluster
 	@tests/guide/run docs/plugins.md docs/plugin-tools.md

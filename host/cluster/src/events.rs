@@ -35,6 +35,7 @@ use crate::{
     pace::{Flow, Permit},
     rest::{Call, MERGE_PATCH, Rest},
     standing::Standing,
+    world,
 };
 
 /// client-go's limits, which users of the MPI Operator know: 25 events at once, then one in 5 minutes.
@@ -152,7 +153,7 @@ impl Writer {
 
     async fn write(&self, permit: Permit, told: Told) {
         let Told { subject, event, component, term } = &told;
-        let (now, time) = (Instant::now(), Timestamp::now());
+        let (now, time) = (Instant::now(), world::now());
         let again = self.shared.lock().memory.again(subject, event, now);
         let is_new = again.is_none();
         let call = match again {

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 pub use self::record::{LeaseApi, Record};
-use crate::{rest::Refused, standing::Standing};
+use crate::{rest::Refused, standing::Standing, world};
 
 /// Between two tries of a holder whose time is running out.
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
@@ -81,7 +81,7 @@ struct Seen {
 impl<R: Record> Candidate<R> {
     /// A candidate of this identity, unique among all that ever run.
     pub fn new(record: R, identity: String, timing: Timing, standing: Standing) -> Self {
-        Self { record, identity, timing, standing, clock: Timestamp::now, seen: None, renewed: None }
+        Self { record, identity, timing, standing, clock: world::now, seen: None, renewed: None }
     }
 
     /// Who it is.
@@ -248,7 +248,7 @@ impl<R: Record> Candidate<R> {
 
 /// ±10 %, so that candidates do not ask in step.
 fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(0.9 + f64::from(rand::random::<u8>()) / 1275.0)
+    pause.mul_f64(0.9 + f64::from(world::random::<u8>()) / 1275.0)
 }
 
 #[cfg(test)]

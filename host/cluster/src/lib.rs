@@ -30,3 +30,4 @@ pub mod standing;
 pub mod table;
 pub mod wake;
 pub mod watch;
+pub mod world;

@@ -16,7 +16,6 @@ use coxswain_model::{
     step::{Done, FailureReason, Step},
 };
 use http::Method;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -37,6 +36,7 @@ use crate::{
         persist::{Stop, Tries},
     },
     wake::{Cause, Wake},
+    world,
 };
 
 /// A status is begun within this time or told by a later pass, which has a newer one.
@@ -114,7 +114,7 @@ impl Live {
         if is_missing && !has_launcher {
             let mut index = self.index.write();
             // A row that something else than a watch has dropped may hold the end.
-            index.note_left(Timestamp::now());
+            index.note_left(world::now());
             index.gone.not_found(key.clone(), job.uid());
         }
         self.claimed.insert(key, job.uid().clone());

@@ -12,7 +12,7 @@
 
 use std::{
     cmp::Ordering,
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     time::Duration,
 };
 
@@ -60,7 +60,8 @@ pub struct Gone<R> {
     pub is_final: bool,
 }
 
-type Rows<R> = HashMap<JobKey, Vec<R>>;
+/// In order, so that what is done for all of them is done in the same order every time.
+type Rows<R> = BTreeMap<JobKey, Vec<R>>;
 
 /// What a comparison with the API server has brought to light.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -96,7 +97,7 @@ pub struct Table<R> {
 impl<R> Default for Table<R> {
     fn default() -> Self {
         Self {
-            rows: HashMap::new(),
+            rows: BTreeMap::new(),
             relisted: None,
             unread: HashSet::new(),
             left_meanwhile: None,
@@ -163,7 +164,7 @@ impl<R: Row> Table<R> {
 
     /// The watch begins to list anew; what stands here stays until [`Table::listed_all`].
     pub fn listing(&mut self) {
-        self.relisted = Some(HashMap::new());
+        self.relisted = Some(BTreeMap::new());
         self.unread.clear();
     }
 
@@ -183,6 +184,10 @@ impl<R: Row> Table<R> {
     pub fn listed_all(&mut self, listed: Version) -> Vec<JobKey> {
         let Some(mut fresh) = self.relisted.take() else { return Vec::new() };
         let unread = std::mem::take(&mut self.unread);
+        // A list is the watch's word, too.
+        for row in fresh.values().flatten() {
+            self.unconfirmed.remove(row.uid());
+        }
         for (job, rows) in &self.rows {
             let is_written_since = |row: &&R| row.version() > listed && row.version() > self.newest;
             for row in rows.iter().filter(|row| is_written_since(row) || unread.contains(row.uid())) {

@@ -18,7 +18,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use self::core::{Core, Next};
 pub use self::core::{Ended, Settings};
-use coxswain_cluster::{key::JobKey, wake::Cause};
+use coxswain_cluster::{key::JobKey, wake::Cause, world};
 
 use crate::metrics::ReconcileMetrics;
 
@@ -72,7 +72,7 @@ impl Queue {
 
     /// A pass over this job is over.
     pub fn ended(&self, job: &JobKey, how: Ended) {
-        self.lock().ended(job, how, Instant::now(), rand::random());
+        self.lock().ended(job, how, Instant::now(), world::random());
         self.changed.notify_one();
     }
 

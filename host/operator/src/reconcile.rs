@@ -16,14 +16,13 @@ use coxswain_model::{
     status::{self, Outcome, RenderError},
     step::FailureReason,
 };
-use jiff::Timestamp;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
 };
 
 use crate::{progress::Progress, queue::Ended, retries::Retries};
-use coxswain_cluster::{claims::Claims, failed::Failed, key::JobKey, live::Live};
+use coxswain_cluster::{claims::Claims, failed::Failed, key::JobKey, live::Live, world};
 use coxswain_plugins::{NoPlan, Plugins};
 
 /// What a pass works with.
@@ -112,7 +111,7 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
-            let tale = status::rejected(raw, &errors, Timestamp::now());
+            let tale = status::rejected(raw, &errors, world::now());
             ctx.cluster.record(raw, &tale).await?;
             return Ok(Ended::Well { wake: None });
         }
@@ -122,7 +121,7 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     ctx.cluster.adopt(&job).await?;
     let claims = claims(ctx, &job).await?;
     let (permit, Look { job, seen, phase, rendered }) = look(ctx, job, &claims).await;
-    let gate = gate::decide(&job, &seen, Timestamp::now());
+    let gate = gate::decide(&job, &seen, world::now());
     let mut steps = diff::steps(&job, &seen, phase, &gate, &rendered.objects);
     let mut waits = None;
     if let Some(wait) = progress::hosts_wait(&job, &seen, phase, &gate, &steps) {
@@ -132,14 +131,14 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let (tried, held) = ctx.retries.hold_back(key, &mut steps, Instant::now());
     drop(permit);
     let mut done = ctx.cluster.apply(&job, steps).await;
-    let retry = ctx.retries.settle(key, &tried, &done, Instant::now(), rand::random());
+    let retry = ctx.retries.settle(key, &tried, &done, Instant::now(), world::random());
     let failed = Failed::of(&done, &format!("writing the objects of {}", job.key()));
     // What waits has failed for all that anybody can see.
     done.failures.extend(held.failures);
     let Rendered { render_error, pinned, notes, ignored, unavailable, .. } = rendered;
     let outcome = Outcome { done, gate, render_error, pinned, notes, ignored };
     let seen = ctx.cluster.observe(&job);
-    let mut tale = status::next(&job, &seen, &outcome, Timestamp::now());
+    let mut tale = status::next(&job, &seen, &outcome, world::now());
     if let Some(wait) = progress::status_wait(&job, &seen, phase, &tale) {
         let left = ctx.progress.left(key, wait);
         tale.status = tale.status.filter(|_| left.is_none());

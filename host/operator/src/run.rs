@@ -11,7 +11,6 @@ use std::{future::Future, sync::Arc, time::Duration};
 use anyhow::Context;
 use coxswain_model::{desired::Gang, status::Event};
 use futures::FutureExt;
-use jiff::Timestamp;
 use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -44,6 +43,7 @@ use coxswain_cluster::{
     standing::Standing,
     wake::{Cause, Wake},
     watch::{Watches, Watching},
+    world::{self, held},
 };
 use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, state::Store};
 
@@ -65,10 +65,10 @@ struct Tasks(JoinSet<&'static str>);
 
 impl Tasks {
     fn spawn(&mut self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(async move {
+        self.0.spawn(held(async move {
             task.await;
             name
-        });
+        }));
     }
 
     /// The name of the first one to end, which none should.
@@ -85,11 +85,17 @@ async fn run(options: Options) -> anyhow::Result<()> {
     // The lease has connections of its own, so that no burst of creates stands before a renewal.
     let (client, for_lease) =
         (client::new(&options.api_server).await?, client::new(&options.api_server).await?);
-    operate(options, client, for_lease).await
+    operate(options, client, for_lease, told_to_end()).await
 }
 
-/// Ends with an error only where the configuration, or a task, is broken: whatever the API server answers.
-async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow::Result<()> {
+/// The operator between these clients, until `told_to_end`. Ends with an error only where the configuration, or a task, is
+/// broken: whatever the API server answers. If it is dropped, all of it ends at once, as a process that is killed.
+pub async fn operate(
+    options: Options,
+    client: Client,
+    for_lease: Client,
+    told_to_end: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new().context("setting up metrics")?);
     let counts = ReconcileMetrics::new(metrics.registry()).context("setting up metrics")?;
     let (counts, namespace) = (Arc::new(counts), options.namespace.clone());
@@ -142,7 +148,7 @@ async fn operate(options: Options, client: Client, for_lease: Client) -> anyhow:
 
     let end = tokio::select! {
         biased;
-        () = told_to_end() => Ok(()),
+        () = told_to_end => Ok(()),
         error = tasks.first_end() => Err(error),
         error = stages.first_end() => Err(error),
     };
@@ -160,6 +166,7 @@ fn live(
 ) -> (Live, events::Writer) {
     let (events, writer) = events::channel(rest.clone(), Arc::clone(metrics));
     let index = Shared::default();
+    world::show(&index);
     let wake = waker(queue, standing, index.clone());
     let metrics = Arc::clone(metrics);
     (Live { rest, index, events, metrics, wake, claimed: Claimed::default() }, writer)
@@ -187,7 +194,7 @@ impl Stages {
         F: Future<Output = ()> + Send + 'static,
     {
         let (stop, stopped) = watch::channel(false);
-        self.0.push((name, stop, tokio::spawn(task(stopped))));
+        self.0.push((name, stop, tokio::spawn(held(task(stopped)))));
     }
 
     /// The name of the first one to end before it was told to.
@@ -200,13 +207,19 @@ impl Stages {
     }
 
     /// Stops each and waits for it. Each bounds its own end.
-    async fn stop(self) {
-        for (_, stop, task) in self.0.into_iter().rev() {
+    async fn stop(mut self) {
+        for (_, stop, task) in self.0.iter_mut().rev() {
             stop.send_replace(true);
             if !task.is_finished() {
                 let _ = task.await;
             }
         }
+    }
+}
+
+impl Drop for Stages {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|(_, _, task)| task.abort());
     }
 }
 
@@ -284,7 +297,7 @@ async fn sweep(watches: Watches, gang: Gang) {
         watches.report();
         let jobs = {
             let mut index = watches.index.write();
-            index.departures.expire(Timestamp::now());
+            index.departures.expire(world::now());
             kinds::expire(&mut index, &gang, Instant::now())
         };
         for job in &jobs {

@@ -7,6 +7,7 @@ mod floor;
 mod jobs;
 mod kept;
 mod known;
+mod load;
 pub mod measured;
 mod pauses;
 mod pipeline;
@@ -28,6 +29,7 @@ mod wishes;
 pub use self::{
     access::Access,
     jobs::LiveJobs,
+    load::{Load, Loader},
     serving::{COMPILE, InCluster, NoPlan, Plugins, Rules},
     trust::{Signatures, Trust},
     turns::Turns,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use coxswain_cluster::world;
+
 /// The first one, and the longest.
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
@@ -15,7 +17,7 @@ impl Pauses {
         let (first, longest) = BOUNDS;
         let full = first.saturating_mul(1 << self.0.min(16)).min(longest);
         self.0 = self.0.saturating_add(1);
-        full.mul_f64(0.5 + f64::from(rand::random::<u8>()) / 510.0)
+        full.mul_f64(0.5 + f64::from(world::random::<u8>()) / 510.0)
     }
 }
 

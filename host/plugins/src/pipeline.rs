@@ -1,12 +1,11 @@
 //! Everything that a wish has to pass before new jobs get it. On any failure what serves now goes on serving.
 
-use std::{collections::BTreeMap, num::NonZero, pin::pin, sync::Arc, thread::available_parallelism};
+use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
 use anyhow::Result;
 use coxswain_model::pin::{Digest, Pin, PinnedPlugin};
 use coxswain_sandbox::{Chain, Link, Plugin, Refused};
 use futures::{StreamExt as _, stream};
-use tokio::task::spawn_blocking;
 
 use crate::{
     jobs::LiveJobs,
@@ -22,7 +21,7 @@ use crate::{
     vectors,
     verdict::{Refusal, Verdict},
 };
-use coxswain_cluster::key::JobKey;
+use coxswain_cluster::{key::JobKey, world};
 
 impl Plugins {
     /// Decides on a wish and carries it out.
@@ -97,9 +96,9 @@ impl Plugins {
         if let Some(plugin) = at_hand.filter(|plugin| plugin.name() == candidate.name) {
             return Ok(plugin);
         }
-        let (sandbox, candidate) = (self.sandbox.clone(), candidate.clone());
+        let (sandbox, candidate) = (Arc::clone(&self.sandbox), candidate.clone());
         let load = move || sandbox.load(&candidate.name, &candidate.bytes, MAX_COMPONENT);
-        match spawn_blocking(load).await {
+        match world::compute(load).await {
             Ok(loaded) => loaded.map_err(|refused| match refused {
                 Refused::CompilerLost(_) => Refusal::of_wish(refused.to_string()),
                 _ => Refusal::of_bytes(refused.to_string()),
@@ -117,7 +116,7 @@ impl Plugins {
         given: &BTreeMap<String, String>,
     ) -> Result<(), Refusal> {
         let (judge, settings) = (plugin.clone(), as_settings(given));
-        let violations = match spawn_blocking(move || judge.check_settings(&settings)).await {
+        let violations = match world::compute(move || judge.check_settings(&settings)).await {
             Ok(Ok(violations)) => violations,
             Ok(Err(fault)) => return Err(Refusal::of_wish(format!("check-settings: {fault}"))),
             Err(panicked) => return Err(Refusal::of_wish(format!("check-settings: {panicked}"))),
@@ -135,7 +134,7 @@ impl Plugins {
         let vectors = vectors.map_err(|why| Refusal::of_wish(format!("data.vectors: {why}")))?;
         let (plugin, policy) = (active.plugin.clone(), self.rules.policy.clone());
         let settings = active.candidate.settings.clone();
-        let tried = spawn_blocking(move || {
+        let tried = world::compute(move || {
             let probed = probes::failures(&probes::probe(&plugin, &settings, &policy));
             let checked =
                 vectors.map(|vectors| vectors::check(&plugin, &vectors, &policy)).unwrap_or_default();
@@ -167,8 +166,7 @@ impl Plugins {
         let mut pinned = jobs.pinned();
         pinned.retain(|(_, pin)| pin.plugins().any(|pinned| pinned.name == name));
         let compared = pinned.into_iter().map(|(key, pin)| self.compare(jobs, candidate, key, pin));
-        let mut compared =
-            pin!(stream::iter(compared).buffered(available_parallelism().map_or(2, NonZero::get)));
+        let mut compared = pin!(stream::iter(compared).buffered(world::cores()));
         while let Some(one) = compared.next().await {
             if let Some((key, compared)) = one {
                 shadow.add(&key, compared);
@@ -193,7 +191,7 @@ impl Plugins {
         let new = replaced(&old, &pin, candidate, &seen);
         let _permit = self.calls.acquire().await.ok()?;
         let policy = self.rules.policy.clone();
-        let compared = spawn_blocking(move || shadow::compare(&seen, &old, &new, &policy)).await;
+        let compared = world::compute(move || shadow::compare(&seen, &old, &new, &policy)).await;
         Some((key, compared.unwrap_or_else(|panicked| Compared::Failed(panicked.to_string()))))
     }
 

@@ -5,13 +5,11 @@
 
 use std::{
     collections::BTreeMap,
-    num::NonZero,
     path::Path,
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
-    thread::available_parallelism,
 };
 
 use anyhow::{Context as _, Result};
@@ -24,16 +22,14 @@ use coxswain_model::{
     status::RenderError,
 };
 use coxswain_sandbox::{Chain, Child, Compiler, Fault, Link, Plugin, Sandbox};
-use tokio::{
-    sync::{Semaphore, mpsc, oneshot},
-    task::spawn_blocking,
-};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::{
     copies::Copies,
     floor,
     jobs::LiveJobs,
     known::Known,
+    load::{Load, Loader},
     measured::Measured,
     registry::{Active, Registry, not_allowed},
     settings::as_settings,
@@ -43,7 +39,7 @@ use crate::{
     turns::Turns,
     verdict::Refusal,
 };
-use coxswain_cluster::{metrics, standing::Standing};
+use coxswain_cluster::{metrics, standing::Standing, world};
 
 /// The subcommand that compiles a plugin from standard input to standard output.
 pub const COMPILE: &str = "compile-plugin";
@@ -65,7 +61,7 @@ impl From<RenderError> for NoPlan {
 
 /// The plugins of this operator.
 pub struct Plugins {
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: Arc<dyn Load>,
     pub(crate) measured: Measured,
     pub(crate) registry: RwLock<Registry>,
     pub(crate) known: tokio::sync::Mutex<Known>,
@@ -131,10 +127,13 @@ impl Plugins {
         compiler: Compiler,
         metrics: &metrics::Registry,
     ) -> Result<(Self, Turns)> {
-        let cores = available_parallelism().map_or(2, NonZero::get).max(2);
+        let cores = world::cores().max(2);
         let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
         let observer = measured.observer();
-        let sandbox = Sandbox::with(compiler, observer).context("starting the plugin sandbox")?;
+        let sandbox = match world::engine::<Loader>() {
+            Some(loader) => Arc::clone(&loader.0),
+            None => Arc::new(Sandbox::with(compiler, observer).context("starting the plugin sandbox")?),
+        };
         let (turns, turned) = mpsc::channel(1);
         let (store, jobs, standing) = match cluster {
             Some(InCluster { store, jobs, standing }) => (Some(store), Some(jobs), standing),
@@ -248,7 +247,7 @@ impl Plugins {
         let view = job.view_pinned(pin, gated);
         let members = job.members(seen);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
-        let called = spawn_blocking(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
+        let called = world::compute(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
         match called.await {
             Ok(result) => result.map_err(|fault| render_error(job, pin, fault).into()),
             Err(panicked) => {

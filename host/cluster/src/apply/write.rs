@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::{Applier, Result1, Wrote};
 use crate::{
-    keys,
     kinds::{WrittenKind, written},
     pace::Flow,
     rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, persist::Stop},
+    world,
 };
 
 impl Applier<'_> {
@@ -28,7 +28,7 @@ impl Applier<'_> {
 
     /// The key pair is made on a thread for computing; the private half goes nowhere but into the request.
     pub(super) async fn create_secret(&self, object: ObjectName, manifest: &Value) -> Result1 {
-        let keys = tokio::task::spawn_blocking(keys::pair).await.map_err(anyhow::Error::from).flatten();
+        let keys = world::compute(world::key_pair).await.map_err(anyhow::Error::from).flatten();
         match keys {
             Ok(keys) => self.create(object, &secret::with_keys(manifest, &keys)).await,
             Err(error) => {

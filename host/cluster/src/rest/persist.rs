@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Call, Refused, Rest};
-use crate::pace::Flow;
+use crate::{pace::Flow, world};
 
 /// Pauses before the second, third and last try, a quarter more or less. What lasts longer is left to the queue.
 const PAUSES: [Duration; 3] =
@@ -62,7 +62,7 @@ impl Rest {
             };
             match pauses.next() {
                 Some(pause) if refused.is_transient() => {
-                    sleep(pause.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
+                    sleep(pause.mul_f64(0.75 + world::random::<f64>() / 2.0)).await;
                 }
                 _ => return Err(Stop::Failed(refused)),
             }

@@ -103,6 +103,20 @@ fn what_the_watch_never_confirms_is_forgotten_after_its_time() {
 }
 
 #[test]
+fn what_a_list_confirms_stays() {
+    let mut table = Rows::default();
+    let start = Instant::now();
+    table.wrote(&job(), object("a", "1", 10), start);
+    table.listing();
+    table.listed(&job(), object("a", "1", 10));
+    table.listed_all(Version(12));
+
+    assert_eq!(table.expire(start + UNCONFIRMED), []);
+
+    assert_eq!(names(&table), ["a"]);
+}
+
+#[test]
 fn a_new_list_replaces_the_old_one_and_names_the_jobs_that_differ() {
     let mut table = Rows::default();
     let same = JobKey::new("team-a", "same");

@@ -16,7 +16,7 @@ use super::{
     message::Event,
     source::{Source, Watch},
 };
-use crate::{last_seen::LastSeen, metrics::Metrics};
+use crate::{last_seen::LastSeen, metrics::Metrics, world};
 
 /// Objects a page while listing.
 const PAGE: u32 = 100;
@@ -237,5 +237,5 @@ fn hint(ask: &Ask, failure: &Failure) -> &'static str {
 
 /// From 0 to 1.
 fn dice() -> f64 {
-    rand::random()
+    world::random()
 }

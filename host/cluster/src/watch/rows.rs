@@ -3,7 +3,6 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use coxswain_model::seen::{Uid, Version};
-use jiff::Timestamp;
 
 use super::{
     check::Picture,
@@ -20,6 +19,7 @@ use crate::{
     metrics::Metrics,
     table::Row as _,
     wake::{Cause, Wake},
+    world,
 };
 
 /// Where the rows go, and who is told.
@@ -50,7 +50,7 @@ impl<K: Watched> Rows<K> {
         let woken = {
             let mut index = self.target.index.write();
             let woken = change(&mut index);
-            index.note_left(Timestamp::now());
+            index.note_left(world::now());
             woken
         };
         for (job, cause) in &woken {

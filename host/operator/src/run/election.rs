@@ -9,6 +9,7 @@ use coxswain_cluster::{
     lease::{Candidate, LeaseApi, Timing},
     metrics::Metrics,
     standing::Standing,
+    world,
 };
 
 /// A holder that has not renewed for the lease's 15 s and 20 more is stuck, as in the MPI Operator.
@@ -35,8 +36,11 @@ pub fn candidate(
 /// `<hostname>_<uuid>`: new for each process, so that a restarted one does not take its predecessor's lease for
 /// its own.
 fn identity() -> String {
+    if let Some(identity) = world::identity() {
+        return identity;
+    }
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let hex = format!("{:032x}", rand::random::<u128>());
+    let hex = format!("{:032x}", world::random::<u128>());
     let part = |range| hex.get(range).unwrap_or_default();
     let uuid = [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-");
     format!("{}_{uuid}", hostname.trim())

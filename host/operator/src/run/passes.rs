@@ -22,6 +22,7 @@ use coxswain_cluster::{
     key::JobKey,
     live::Live,
     rate::{Bucket, Rate},
+    world::held,
 };
 use coxswain_plugins::Plugins;
 
@@ -90,13 +91,13 @@ impl Passes {
             let slots = 1 + this.live.index.decoded(&job) / SLOT;
             this.queue.takes(&job, slots.min(MOST_SLOTS));
             let this = Arc::clone(&this);
-            running.spawn(async move {
+            running.spawn(held(async move {
                 if changed {
                     this.context.retries.forget(&job);
                 }
                 let ended = this.pass(&job).await;
                 this.queue.ended(&job, ended);
-            });
+            }));
         }
         let grace = (*grace.borrow()).unwrap_or_default();
         let finish = async { while running.join_next().await.is_some() {} };

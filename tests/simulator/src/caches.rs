@@ -1,0 +1,61 @@
+//! L6: what a replica's cache holds of each job is what the server would list.
+
+use std::collections::BTreeMap;
+
+use coxswain_cluster::{
+    index::Shared,
+    key::JobKey,
+    table::{Row, Table},
+};
+
+use crate::{
+    network::Network,
+    server::{
+        kind::{CONFIG_MAP, JOB, Kind, MPI_JOB, POD, SECRET, SERVICE},
+        store::{Object, text},
+    },
+};
+
+const JOB_LABEL: &str = "coxswain.dev/job";
+const JOB_NAME_LABEL: &str = "training.kubeflow.org/job-name";
+
+/// In what they differ. A mark stands for each object: its version.
+pub fn check(network: &Network, cache: &Shared) -> Vec<String> {
+    let index = cache.read();
+    let label = |label: &'static str| {
+        move |object: &Object| object["metadata"]["labels"][label].as_str().map(str::to_owned)
+    };
+    let kinds = [
+        differs(network, &MPI_JOB, &index.jobs, |object| Some(text(object, "name").to_owned())),
+        differs(network, &POD, &index.pods, label(JOB_NAME_LABEL)),
+        differs(network, &SERVICE, &index.services, label(JOB_LABEL)),
+        differs(network, &CONFIG_MAP, &index.configs, label(JOB_LABEL)),
+        differs(network, &SECRET, &index.secrets, label(JOB_LABEL)),
+        differs(network, &JOB, &index.launchers, label(JOB_LABEL)),
+    ];
+    kinds.into_iter().flatten().collect()
+}
+
+fn differs<R: Row>(
+    network: &Network,
+    kind: &'static Kind,
+    table: &Table<R>,
+    job_of: impl Fn(&Object) -> Option<String>,
+) -> Option<String> {
+    let mut there = BTreeMap::<(String, String), Vec<u64>>::new();
+    for object in network.server.all(kind, None) {
+        let Some(job) = job_of(&object) else { continue };
+        let version = object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
+        there.entry((text(&object, "namespace").to_owned(), job)).or_default().push(version.unwrap_or(0));
+    }
+    let mut known = BTreeMap::<(String, String), Vec<u64>>::new();
+    for key in table.jobs() {
+        let JobKey { namespace, name } = key;
+        let versions = table.of(key).iter().map(|row| row.version().0);
+        known.insert((namespace.to_string(), name.to_string()), versions.collect());
+    }
+    for versions in there.values_mut().chain(known.values_mut()) {
+        versions.sort_unstable();
+    }
+    (there != known).then(|| format!("{}: the server has {there:?}, the cache {known:?}", kind.kind))
+}

@@ -1,0 +1,66 @@
+//! What is costly to make and the same in every run: compiled plugins, key pairs.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use coxswain_cluster::keys;
+use coxswain_model::desired::secret::KeyPair;
+use coxswain_plugins::{Load, Loader};
+use coxswain_sandbox::{Plugin, Refused, Sandbox};
+
+/// Key pairs that runs share: nothing depends on which one a job gets.
+const PAIRS: usize = 8;
+
+/// Compiles each component once.
+pub struct Compiled {
+    sandbox: Sandbox,
+    plugins: Mutex<HashMap<(String, Vec<u8>), Result<Plugin, Refused>>>,
+}
+
+impl Load for Compiled {
+    fn load(&self, name: &str, bytes: &[u8], bound: usize) -> Result<Plugin, Refused> {
+        let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (name.to_owned(), bytes.to_vec());
+        plugins.entry(key).or_insert_with(|| self.sandbox.load(name, bytes, bound)).clone()
+    }
+}
+
+/// Of this process.
+pub fn engine() -> Arc<Loader> {
+    static LOADER: OnceLock<Arc<Loader>> = OnceLock::new();
+    let make = || {
+        let compiled = Compiled { sandbox: Sandbox::new().expect("an engine"), plugins: Mutex::default() };
+        Arc::new(Loader(Arc::new(compiled)))
+    };
+    Arc::clone(LOADER.get_or_init(make))
+}
+
+/// One of a few.
+#[expect(clippy::unnecessary_wraps, reason = "the operator's own can fail")]
+pub fn key_pair() -> anyhow::Result<KeyPair> {
+    static KEYS: OnceLock<Vec<KeyPair>> = OnceLock::new();
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let pairs = KEYS.get_or_init(|| (0..PAIRS).map(|_| keys::pair().expect("a key pair")).collect());
+    Ok(pairs[NEXT.fetch_add(1, Ordering::Relaxed) % PAIRS].clone())
+}
+
+/// The folder of the image's components: `openmpi` alone, as `make plugins` has built it.
+pub fn folder() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let target = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target");
+        let folder = target.join("simulator/plugins");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let built = target.join("plugins/openmpi.wasm");
+        std::fs::copy(&built, folder.join("openmpi.wasm"))
+            .unwrap_or_else(|error| panic!("{}: {error}; build it with `make plugins`", built.display()));
+        folder
+    };
+    FOLDER.get_or_init(make).clone()
+}

@@ -1,0 +1,101 @@
+//! Where a job must be in the end, by what its spec says and how its launchers end: from what the MPI Operator does
+//! (`upstream-behaviour.md`) and what users were promised, and not from the operator's own model.
+
+use serde_json::Value;
+
+use crate::{
+    network::Network,
+    plan::Plan,
+    server::{
+        kind::{JOB, MPI_JOB, POD},
+        store::{Object, text},
+    },
+    users::TEAM,
+};
+
+/// What is wrong with where the jobs are.
+pub fn check(plan: &Plan, network: &Network) -> Vec<String> {
+    let jobs = network.server.all(&MPI_JOB, Some(TEAM));
+    let mut wrong: Vec<String> = jobs.iter().flat_map(|job| of(plan, network, job)).collect();
+    let alive: Vec<&str> = jobs.iter().map(|job| text(job, "uid")).collect();
+    for kind in [&POD, &JOB] {
+        for object in network.server.all(kind, Some(TEAM)) {
+            let owner = object["metadata"]["ownerReferences"][0].clone();
+            let is_left =
+                owner["kind"] == "MPIJob" && !alive.contains(&owner["uid"].as_str().unwrap_or_default());
+            if is_left {
+                wrong.push(format!("{} {} is left of a job that is gone", kind.kind, text(&object, "name")));
+            }
+        }
+    }
+    wrong
+}
+
+fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
+    let name = text(job, "name");
+    let policy = &job["spec"]["runPolicy"];
+    let is = |kind: &str| {
+        let conditions = job["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
+    };
+    let pods = network.server.all(&POD, Some(TEAM));
+    let of_job = |pod: &&Object| pod["metadata"]["labels"]["training.kubeflow.org/job-name"] == name;
+    let role = |pod: &Object, role: &str| pod["metadata"]["labels"]["training.kubeflow.org/job-role"] == role;
+    let workers: Vec<&Object> = pods.iter().filter(of_job).filter(|pod| role(pod, "worker")).collect();
+    let launchers = network.server.all(&JOB, Some(TEAM));
+    let launchers: Vec<&Object> =
+        launchers.iter().filter(|launcher| text(launcher, "name") == format!("{name}-launcher")).collect();
+    let replicas = job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"].as_u64().unwrap_or(0);
+
+    let mut wrong = Vec::new();
+    let mut must = |holds: bool, what: String| {
+        if !holds {
+            wrong.push(format!("{name}: {what}; its status is {}", job["status"]));
+        }
+    };
+    if policy["managedBy"].as_str().is_some_and(|by| by != "kubeflow.org/mpi-operator") {
+        must(
+            workers.is_empty() && launchers.is_empty(),
+            "it is another controller's, and has objects".to_owned(),
+        );
+        return wrong;
+    }
+    let has_ended = is("Succeeded") || is("Failed");
+    if policy["suspend"] == true && !has_ended {
+        must(is("Suspended"), "it is suspended and does not say so".to_owned());
+        must(workers.is_empty(), format!("it is suspended and has {} workers", workers.len()));
+        return wrong;
+    }
+    let succeeds = succeeds(plan, policy);
+    must(
+        is("Succeeded") == succeeds,
+        format!("it must have {}", if succeeds { "succeeded" } else { "failed" }),
+    );
+    must(is("Failed") != succeeds, "it must not have both ends, or none".to_owned());
+    must(!is("Running"), "it has ended and runs".to_owned());
+    must(job["status"]["completionTime"].is_string(), "it has ended and has no completionTime".to_owned());
+    let kept = match policy["cleanPodPolicy"].as_str() {
+        Some("All" | "Running") => 0,
+        _ => replicas,
+    };
+    // A change that came shortly before the end may not have been carried out when something went wrong.
+    let may_differ = kept > 0 && !plan.faults.is_empty() && plan.users.len() > 1;
+    must(
+        may_differ || workers.len() as u64 == kept,
+        format!("{} workers are there, and {kept} should be", workers.len()),
+    );
+    let expires = !policy["ttlSecondsAfterFinished"].is_null();
+    must(launchers.len() == usize::from(!expires), format!("there are {} launcher Jobs", launchers.len()));
+    wrong
+}
+
+/// One launcher within the limit succeeds.
+fn succeeds(plan: &Plan, policy: &Value) -> bool {
+    let attempts = policy["backoffLimit"].as_u64().unwrap_or(6) + 1;
+    let within_time = policy["activeDeadlineSeconds"].as_u64().is_none_or(|limit| plan.runs_seconds < limit);
+    let code = |attempt: u64| {
+        let at = usize::try_from(attempt).unwrap_or(usize::MAX);
+        plan.exits.get(at).or(plan.exits.last()).copied().unwrap_or(0)
+    };
+    within_time && (0..attempts).any(|attempt| code(attempt) == 0)
+}

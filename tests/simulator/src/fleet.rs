@@ -1,0 +1,146 @@
+//! The operators: processes that start, are told to end, are killed, and are started again.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use coxswain_cluster::{index::Shared, world::World};
+use coxswain_operator::{options::Options, run::operate};
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use crate::{components, network::Network};
+
+/// From the end of a process to its next start: the kubelet backs off.
+const RESTART: Duration = Duration::from_secs(10);
+
+/// Cheap to share.
+#[derive(Clone)]
+pub struct Fleet {
+    network: Network,
+    slots: Arc<Mutex<Vec<Slot>>>,
+    ended: Arc<Mutex<Vec<String>>>,
+    caches: Arc<Mutex<BTreeMap<usize, Shared>>>,
+}
+
+struct Slot {
+    /// Counts the processes of this replica.
+    life: u32,
+    running: Option<Running>,
+}
+
+struct Running {
+    task: JoinHandle<()>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Fleet {
+    /// So many replicas, none of which runs.
+    pub fn new(network: Network, replicas: usize) -> Self {
+        let slots = (0..replicas).map(|_| Slot { life: 0, running: None }).collect();
+        Self { network, slots: Arc::new(Mutex::new(slots)), ended: Arc::default(), caches: Arc::default() }
+    }
+
+    /// Starts a replica.
+    pub fn start(&self, replica: usize) {
+        let life = {
+            let mut slots = self.lock();
+            slots[replica].life += 1;
+            slots[replica].life
+        };
+        let who = format!("operator-{replica}/{life}");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let world = Arc::new(self.world(replica, &who));
+        let (client, for_lease) = (self.network.client(&who), self.network.client(&format!("{who} lease")));
+        let this = self.clone();
+        let operator = async move {
+            let told_to_end = async {
+                if stopped.await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            let ended = operate(options(), client, for_lease, told_to_end).await;
+            this.has_ended(replica, &who, ended.err());
+        };
+        let task = tokio::spawn(world.hold(operator));
+        self.lock()[replica].running = Some(Running { task, stop: Some(stop) });
+    }
+
+    /// As the kernel does: nothing of it goes on, and it tells nobody.
+    pub fn kill(&self, replica: usize) {
+        let mut slots = self.lock();
+        let Some(running) = slots[replica].running.take() else { return };
+        let who = format!("operator-{replica}/{}", slots[replica].life);
+        drop(slots);
+        running.task.abort();
+        self.network.kill(&who);
+        self.start_later(replica);
+    }
+
+    /// As the kubelet does first.
+    pub fn stop(&self, replica: usize) {
+        let stop = self.lock()[replica].running.as_mut().and_then(|running| running.stop.take());
+        if let Some(stop) = stop {
+            let _ = stop.send(());
+        }
+    }
+
+    /// Which replica sends under this name.
+    pub fn replica(who: &str) -> Option<usize> {
+        who.strip_prefix("operator-")?.split('/').next()?.parse().ok()
+    }
+
+    /// Processes that have ended by themselves, though nobody told them to.
+    pub fn ended(&self) -> Vec<String> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What each replica that runs knows of the cluster.
+    pub fn caches(&self) -> Vec<(usize, Shared)> {
+        let caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let slots = self.lock();
+        caches.into_iter().filter(|(replica, _)| slots[*replica].running.is_some()).collect()
+    }
+
+    fn has_ended(&self, replica: usize, who: &str, error: Option<anyhow::Error>) {
+        if let Some(error) = error {
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.push(format!("{who}: {error:#}"));
+        }
+        self.lock()[replica].running = None;
+        self.start_later(replica);
+    }
+
+    fn start_later(&self, replica: usize) {
+        let this = self.clone();
+        self.network.agenda.after(RESTART, move || this.start(replica));
+    }
+
+    fn world(&self, replica: usize, who: &str) -> World {
+        let caches = Arc::clone(&self.caches);
+        let (network, dice, name) = (self.network.clone(), self.network.dice.clone(), who.to_owned());
+        World {
+            now: Arc::new(move || network.now()),
+            dice: Arc::new(move || dice.number(&["world", &name])),
+            keys: Arc::new(components::key_pair),
+            engine: components::engine(),
+            identity: who.to_owned(),
+            cores: 2,
+            shown: Arc::new(move |what| {
+                if let Some(cache) = what.downcast_ref::<Shared>() {
+                    caches.lock().unwrap_or_else(PoisonError::into_inner).insert(replica, cache.clone());
+                }
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// No sockets, and the components of this checkout.
+fn options() -> Options {
+    Options { plugin_dir: components::folder(), ..Options::default() }
+}

@@ -1,0 +1,113 @@
+//! S2, S3, S9, S10: what operators ask for.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::Method;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::Violations;
+use crate::{
+    fleet::Fleet,
+    network::Network,
+    plan::{Fault, Plan, WriteFault},
+    server::{
+        Observer,
+        ask::Raw,
+        kind::{LEASE, MPI_JOB, POD},
+        state::Answer,
+    },
+};
+
+/// Of S9.
+const WINDOW: Duration = Duration::from_secs(10);
+/// Requests in a window that are never too many, and further ones a job and a pod.
+const BASE: usize = 150;
+const FOR_EACH: usize = 30;
+
+pub struct Requests {
+    network: Network,
+    violations: Violations,
+    /// A write may have its effect when its sender is long gone, or the lease is taken by force.
+    may_be_late: bool,
+    sent: Mutex<VecDeque<Instant>>,
+}
+
+impl Requests {
+    pub fn new(plan: &Plan, network: Network, violations: Violations) -> Self {
+        let is_late = |fault: &Fault| {
+            matches!(fault, Fault::Write { how: WriteFault::Late | WriteFault::LeaseLost, .. })
+        };
+        Self { network, violations, may_be_late: plan.faults.iter().any(is_late), sent: Mutex::default() }
+    }
+
+    /// S2: what is deleted or told of a job's objects is told of this very object.
+    fn preconditions(&self, who: &str, raw: &Raw, path: &str) {
+        let body: Value = serde_json::from_slice(&raw.body).unwrap_or_default();
+        let has = |pointer: &str| body.pointer(pointer).is_some_and(Value::is_string);
+        let is_own = path.contains("/namespaces/mpi-operator/") || path.contains("/events");
+        if is_own {
+            return;
+        }
+        let lacks = match raw.method {
+            Method::DELETE => !has("/preconditions/uid"),
+            Method::PATCH if path.ends_with("/status") => !has("/metadata/uid"),
+            Method::PATCH => {
+                let changes = !body["spec"].is_null() || !body["data"].is_null();
+                changes && !has("/metadata/resourceVersion")
+            }
+            _ => false,
+        };
+        if lacks {
+            self.violations.add("S2", &format!("{who} {} {path} has no precondition", raw.method));
+        }
+    }
+
+    /// S3: nobody writes while somebody else holds the lease.
+    fn leads(&self, who: &str, raw: &Raw, path: &str) {
+        if raw.method == Method::GET || self.may_be_late {
+            return;
+        }
+        let lease = self.network.server.get(&LEASE, "mpi-operator", "mpi-operator");
+        let holder =
+            lease.as_ref().and_then(|lease| lease["spec"]["holderIdentity"].as_str()).unwrap_or_default();
+        if !holder.is_empty() && holder != who {
+            self.violations.add("S3", &format!("{who} {} {path} while {holder} leads", raw.method));
+        }
+    }
+
+    /// S9: no storm.
+    fn rate(&self) {
+        let now = Instant::now();
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.push_back(now);
+        while sent.front().is_some_and(|first| now.duration_since(*first) > WINDOW) {
+            sent.pop_front();
+        }
+        let objects =
+            self.network.server.all(&MPI_JOB, None).len() + self.network.server.all(&POD, None).len();
+        let bound = BASE + FOR_EACH * objects;
+        if sent.len() > bound {
+            self.violations.add("S9", &format!("more than {bound} requests in {} s", WINDOW.as_secs()));
+        }
+    }
+}
+
+impl Observer for Requests {
+    fn asked(&self, who: &str, raw: &Raw, _: &Answer) {
+        let path = raw.uri.split('?').next().unwrap_or_default();
+        if Fleet::replica(who).is_none() || path.contains("/leases") {
+            return;
+        }
+        self.preconditions(who, raw, path);
+        self.leads(who, raw, path);
+        self.rate();
+        if path.contains("/secrets") && !raw.accept.contains("PartialObjectMetadata") {
+            self.violations.add("S10", &format!("{who} {} {path} asks for values", raw.method));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Runs a plan: a cluster, its controllers, its users and the operators, from virtual time 0 to the plan's horizon.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    agenda::Agenda,
+    caches,
+    controllers::{self, Ends, Garbage, Inside, Jobs, Kubelets, Namespaces, Slices},
+    dice::Dice,
+    expected,
+    faults::Faults,
+    fleet::Fleet,
+    invariants,
+    network::{BIRTH, Network},
+    plan::Plan,
+    server::{
+        Observer, Server,
+        ask::Raw,
+        kind::{MPI_JOB, NAMESPACE},
+        state::Answer,
+        store::text,
+    },
+    trace::Trace,
+    users::{self, TEAM},
+};
+
+/// Changes of a kind that the server keeps: few, so that a watch that lags or is cut has to list.
+const HISTORY: usize = 20;
+/// Before the horizon, nobody asks for anything but the lease and what there is.
+const QUIET: Duration = Duration::from_mins(2);
+
+/// What came of a plan.
+pub struct Report {
+    /// What was broken.
+    pub violations: Vec<String>,
+    /// Of everything that happened.
+    pub hash: u64,
+    /// Writes of operators, but for events and leases.
+    pub writes: u32,
+    /// Changes of each kind.
+    pub events: BTreeMap<String, u32>,
+    /// Requests of operators.
+    pub requests: u64,
+    /// The last things that happened.
+    pub lines: Vec<String>,
+    /// `name: Succeeded`, of each job.
+    pub jobs: Vec<String>,
+}
+
+/// Runs it on this thread.
+pub fn run(plan: &Plan) -> Report {
+    // kube's own watcher, which follows the plugins' ConfigMaps, draws its pauses there.
+    fastrand::seed(plan.seed);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(live(Arc::new(plan.clone())))
+}
+
+async fn live(plan: Arc<Plan>) -> Report {
+    let agenda = Agenda::default();
+    let network = Network::new(Server::new(HISTORY, BIRTH, plan.seed), agenda.clone(), Dice::new(plan.seed));
+    let trace = Arc::new(Trace::new());
+    network.server.observe(Arc::clone(&trace) as Arc<dyn Observer>);
+    let asked = Arc::new(Asked::default());
+    network.server.observe(Arc::clone(&asked) as Arc<dyn Observer>);
+    let violations = invariants::start(&plan, &network);
+    let fleet = Fleet::new(network.clone(), plan.replicas);
+    let faults = Faults::start(&plan, &network, &fleet);
+    work(&plan, &network);
+    users::start(&plan, &network);
+    for replica in 0..plan.replicas {
+        let fleet = fleet.clone();
+        agenda.after(Duration::from_millis(10 * (1 + replica as u64)), move || fleet.start(replica));
+    }
+    let running = tokio::spawn(async move { agenda.run().await });
+
+    let horizon = Duration::from_secs(plan.horizon_seconds);
+    sleep(horizon).await;
+
+    for wrong in expected::check(&plan, &network) {
+        violations.add("L1", &wrong);
+    }
+    if let Some(late) = asked.last().filter(|late| late.0 + QUIET > Instant::now()) {
+        violations.add("L2", &format!("something is still asked for at the end: {}", late.1));
+    }
+    for (replica, cache) in fleet.caches() {
+        for difference in caches::check(&network, &cache) {
+            violations.add("L6", &format!("replica {replica}: {difference}"));
+        }
+    }
+    if running.is_finished() {
+        violations.add("simulator", "its own agenda has ended: see the panic above");
+    }
+    for ended in fleet.ended() {
+        violations.add("S13", &format!("a process has ended: {ended}"));
+    }
+    running.abort();
+    let jobs = network.server.all(&MPI_JOB, Some(TEAM));
+    Report {
+        violations: violations.all(),
+        hash: trace.hash(),
+        writes: faults.writes(),
+        events: faults.events(),
+        requests: asked.count.load(Ordering::Relaxed),
+        lines: trace.lines(),
+        jobs: jobs.iter().map(|job| format!("{}: {}", text(job, "name"), condition(job))).collect(),
+    }
+}
+
+/// Everything but users and operators.
+fn work(plan: &Arc<Plan>, network: &Network) {
+    let second = Duration::from_secs(1);
+    controllers::start(network, Jobs::default());
+    let ends = ends(plan);
+    controllers::start(network, Kubelets { ends, start: (second, 4 * second), stop: (second, 5 * second) });
+    controllers::start(network, Slices);
+    controllers::start(network, Garbage { delay: (second / 2, 10 * second) });
+    controllers::start(network, Namespaces);
+    let inside = Inside::new(network.clone(), "administrator");
+    for namespace in ["mpi-operator", TEAM] {
+        inside.create(&NAMESPACE, "", json!({"metadata": {"name": namespace}})).expect("a new namespace");
+    }
+}
+
+/// Launchers end as the plan says, in the order in which they started, a job for itself.
+fn ends(plan: &Arc<Plan>) -> Ends {
+    let plan = Arc::clone(plan);
+    let started = Mutex::new(HashMap::<String, Vec<String>>::new());
+    Arc::new(move |pod: &Value| {
+        let mut started = started.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = pod["metadata"]["ownerReferences"][0]["uid"].as_str().unwrap_or_default();
+        let attempts = started.entry(job.to_owned()).or_default();
+        let uid = text(pod, "uid").to_owned();
+        let attempt = attempts.iter().position(|other| *other == uid).unwrap_or_else(|| {
+            attempts.push(uid);
+            attempts.len() - 1
+        });
+        let code = plan.exits.get(attempt).or(plan.exits.last()).copied().unwrap_or(0);
+        Some((code, Duration::from_secs(plan.runs_seconds)))
+    })
+}
+
+fn condition(job: &Value) -> String {
+    let conditions = job["status"]["conditions"].as_array().into_iter().flatten();
+    let holding = conditions.into_iter().filter(|condition| condition["status"] == "True");
+    let names: Vec<&str> = holding.filter_map(|condition| condition["type"].as_str()).collect();
+    names.join(" ")
+}
+
+/// Requests of operators: how many, and which was the last one that was not for the lease, and no list or watch.
+#[derive(Default)]
+struct Asked {
+    count: AtomicU64,
+    last: Mutex<Option<(Instant, String)>>,
+}
+
+impl Asked {
+    fn last(&self) -> Option<(Instant, String)> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Observer for Asked {
+    fn asked(&self, who: &str, raw: &Raw, _: &Answer) {
+        if Fleet::replica(who).is_none() {
+            return;
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        if raw.method != Method::GET && !raw.uri.contains("/leases") {
+            let line = format!("{who} {} {}", raw.method, raw.uri);
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), line));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Which plans are run: every fault at every place of every workload, and seeds.
+
+use crate::{
+    dice::Dice,
+    life,
+    plan::{Fault, Plan, WriteFault},
+    workloads,
+};
+
+/// Lags of a stale view: short, longer than the operator believes in its own writes (30 s), and longer than most of it.
+const LAGS: [u64; 3] = [1, 40, 100];
+
+/// The plan, with each fault at each of its writes.
+pub fn writes(plan: &Plan) -> Vec<Plan> {
+    let reference = life::run(plan);
+    let with = |(number, how): (u32, WriteFault)| with(plan, Fault::Write { number, how });
+    (1..=reference.writes).flat_map(|number| WriteFault::ALL.map(|how| (number, how))).map(with).collect()
+}
+
+/// The plan, with a view that is stale from each change of each kind that is watched on, and with each change missed.
+pub fn views(plan: &Plan) -> Vec<Plan> {
+    const WATCHED: [&str; 7] = ["MPIJob", "Pod", "Service", "EndpointSlice", "ConfigMap", "Secret", "Job"];
+    let reference = life::run(plan);
+    let mut plans = Vec::new();
+    for (kind, count) in reference.events.iter().filter(|(kind, _)| WATCHED.contains(&kind.as_str())) {
+        for event in 1..=*count {
+            let stale = |seconds: u64| with(plan, Fault::Stale { kind: kind.clone(), event, seconds });
+            plans.extend(LAGS.map(stale));
+            plans.push(with(plan, Fault::Gap { kind: kind.clone(), event }));
+        }
+    }
+    plans
+}
+
+fn with(plan: &Plan, fault: Fault) -> Plan {
+    let mut plan = plan.clone();
+    plan.name = format!("{} {fault:?}", plan.name);
+    plan.faults.push(fault);
+    plan
+}
+
+/// A plan by chance: a workload, one or two replicas, and some faults.
+pub fn seeded(seed: u64) -> Plan {
+    let dice = Dice::new(seed);
+    let below = |bound: u64, what: &str| dice.number(&["plan", what]) % bound;
+    let all = workloads::all();
+    let at = usize::try_from(below(all.len() as u64, "workload")).expect("a small number");
+    let mut plan = all[at].clone();
+    plan.name = format!("seed {seed}: {}", plan.name);
+    plan.seed = seed;
+    plan.replicas = 1 + usize::try_from(below(2, "replicas")).expect("a small number");
+    plan.horizon_seconds = 600;
+    for _ in 0..below(4, "faults") {
+        let second = below(120, "second");
+        let replica = usize::try_from(below(plan.replicas as u64, "replica")).expect("a small number");
+        let kind = ["MPIJob", "Pod", "EndpointSlice", "ConfigMap", "Job"]
+            [usize::try_from(below(5, "kind")).expect("small")];
+        let event = 1 + u32::try_from(below(20, "event")).expect("small");
+        let number = 1 + u32::try_from(below(20, "write")).expect("small");
+        let how = WriteFault::ALL[usize::try_from(below(12, "how")).expect("small")];
+        plan.faults.push(match below(6, "class") {
+            0 => Fault::Write { number, how },
+            1 => Fault::Stale { kind: kind.to_owned(), event, seconds: 1 + below(60, "lag") },
+            2 => Fault::Gap { kind: kind.to_owned(), event },
+            3 => {
+                let percent = 20 + u8::try_from(below(60, "percent")).expect("small");
+                Fault::Brownout {
+                    from_seconds: second,
+                    to_seconds: second + 5 + below(50, "length"),
+                    percent,
+                }
+            }
+            4 => Fault::Kill { replica, at_seconds: second },
+            _ => Fault::Restart { at_seconds: second },
+        });
+    }
+    plan
+}

@@ -1,0 +1,171 @@
+//! A run as data: what users do, what goes wrong, and how long it takes. A seed only makes plans and draws; what is kept of a
+//! run that failed is its plan.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::server::ask::Propagation;
+
+/// See the module.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What it is called in reports.
+    pub name: String,
+    /// Of all draws.
+    pub seed: u64,
+    /// Operators at once.
+    pub replicas: usize,
+    /// What users do.
+    pub users: Vec<Act>,
+    /// Exit codes of a job's launcher pods, one after the other; the last one stands for all later ones.
+    pub exits: Vec<i64>,
+    /// How long each of them runs.
+    pub runs_seconds: u64,
+    /// What goes wrong.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// When it ends.
+    pub horizon_seconds: u64,
+}
+
+/// What a user does.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Act {
+    /// When.
+    pub at_seconds: u64,
+    /// What.
+    pub does: Deed,
+}
+
+/// With jobs of the namespace `team-a`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub enum Deed {
+    /// Makes an `MPIJob`.
+    Create(Value),
+    /// Changes it.
+    Change {
+        /// Its name.
+        job: String,
+        /// A merge patch.
+        change: Value,
+    },
+    /// Deletes it.
+    Delete {
+        /// Its name.
+        job: String,
+        /// And what it owns.
+        propagation: Propagation,
+    },
+    /// Deletes a pod, as `kubectl drain` does.
+    DeletePod {
+        /// Its name.
+        name: String,
+    },
+    /// Deletes the namespace.
+    DeleteNamespace,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Fault {
+    /// A write of the operators, other than events and leases, fares badly.
+    Write {
+        /// From 1.
+        number: u32,
+        /// How.
+        how: WriteFault,
+    },
+    /// The operators' watches of a kind lag behind.
+    Stale {
+        /// `kind`.
+        kind: String,
+        /// From this change of it on, from 1.
+        event: u32,
+        /// By so much and for so long.
+        seconds: u64,
+    },
+    /// The operators' watches of a kind are cut before they tell a change, and the server forgets what happened.
+    Gap {
+        /// `kind`.
+        kind: String,
+        /// This change of it, from 1.
+        event: u32,
+    },
+    /// The server refuses now and then.
+    Brownout {
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+        /// So many of a hundred requests.
+        percent: u8,
+    },
+    /// All watches end; the server remembers nothing of what happened.
+    Restart {
+        /// When.
+        at_seconds: u64,
+    },
+    /// The process of a replica is killed, and is started again 10 s later.
+    Kill {
+        /// From 0.
+        replica: usize,
+        /// When.
+        at_seconds: u64,
+    },
+    /// The process of a replica is told to end, and is started again when it has.
+    Stop {
+        /// From 0.
+        replica: usize,
+        /// When.
+        at_seconds: u64,
+    },
+}
+
+/// What becomes of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum WriteFault {
+    /// The process is killed before it has an effect.
+    CrashBefore,
+    /// The process is killed after it had its effect.
+    CrashAfter,
+    /// It has its effect, and nobody answers.
+    NoAnswer,
+    /// Nobody answers, and it has its effect 30 s later.
+    Late,
+    /// The connection ends before it has an effect.
+    Reset,
+    /// 409, without an effect.
+    Conflict,
+    /// 422, without an effect.
+    Invalid,
+    /// 429 with `Retry-After: 2`, without an effect.
+    TooMany,
+    /// 503, without an effect.
+    Unavailable,
+    /// 504, after it had its effect.
+    TimedOut,
+    /// The process is told to end.
+    Stop,
+    /// Somebody else takes the lease.
+    LeaseLost,
+}
+
+impl WriteFault {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::CrashBefore,
+        Self::CrashAfter,
+        Self::NoAnswer,
+        Self::Late,
+        Self::Reset,
+        Self::Conflict,
+        Self::Invalid,
+        Self::TooMany,
+        Self::Unavailable,
+        Self::TimedOut,
+        Self::Stop,
+        Self::LeaseLost,
+    ];
+}
