@@ -26,6 +26,9 @@ use rand::{
 
 use crate::keys;
 
+/// Is shown something of a process.
+pub type Onlooker = Arc<dyn Fn(&dyn Any) + Send + Sync>;
+
 /// Another one than the machine's. It computes in place: order of completion is no chance there.
 #[derive(Clone)]
 pub struct World {
@@ -42,7 +45,7 @@ pub struct World {
     /// Of the machine.
     pub cores: usize,
     /// Is shown the cache, to look at and never to change.
-    pub shown: Arc<dyn Fn(&dyn Any) + Send + Sync>,
+    pub shown: Onlooker,
 }
 
 thread_local! {

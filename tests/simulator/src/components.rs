@@ -17,10 +17,13 @@ use coxswain_sandbox::{Plugin, Refused, Sandbox};
 /// Key pairs that runs share: nothing depends on which one a job gets.
 const PAIRS: usize = 8;
 
+/// By name and bytes.
+type Loaded = HashMap<(String, Vec<u8>), Result<Plugin, Refused>>;
+
 /// Compiles each component once.
 pub struct Compiled {
     sandbox: Sandbox,
-    plugins: Mutex<HashMap<(String, Vec<u8>), Result<Plugin, Refused>>>,
+    plugins: Mutex<Loaded>,
 }
 
 impl Load for Compiled {
@@ -42,7 +45,10 @@ pub fn engine() -> Arc<Loader> {
 }
 
 /// One of a few.
-#[expect(clippy::unnecessary_wraps, reason = "the operator's own can fail")]
+///
+/// # Errors
+///
+/// None: the operator's own can fail.
 pub fn key_pair() -> anyhow::Result<KeyPair> {
     static KEYS: OnceLock<Vec<KeyPair>> = OnceLock::new();
     static NEXT: AtomicUsize = AtomicUsize::new(0);

@@ -92,7 +92,7 @@ impl Server {
             plugin_namespace: "n".to_owned(),
             ..Options::default()
         };
-        tokio::spawn(operate(options, self.client(), self.client()))
+        tokio::spawn(operate(options, self.client(), self.client(), std::future::pending()))
     }
 }
 

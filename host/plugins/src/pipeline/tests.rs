@@ -107,12 +107,12 @@ async fn another_build_that_renders_the_same_serves_and_tells_of_the_live_jobs()
 async fn a_component_whose_compiler_was_killed_may_be_offered_again() {
     let (mut plugins, _) = plugins(Trust::default());
     let killed = Child { program: "/bin/sh".into(), words: vec!["-c".into(), "kill -KILL $$".into()] };
-    plugins.sandbox = Sandbox::with(Compiler::Child(killed), None).unwrap();
+    plugins.sandbox = Arc::new(Sandbox::with(Compiler::Child(killed), None).unwrap());
 
     let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
 
     assert!(!refusal.bytes && refusal.why.contains("the compiler was killed"), "{}", refusal.why);
-    plugins.sandbox = Sandbox::new().unwrap();
+    plugins.sandbox = Arc::new(Sandbox::new().unwrap());
     let again = plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
     assert_eq!(again, Verdict::Serves(String::new()));
 }
@@ -122,12 +122,12 @@ async fn a_component_on_which_the_compiler_computes_without_an_end_is_refused_fo
     let (mut plugins, _) = plugins(Trust::default());
     let endless = "ulimit -St 1; while :; do :; done";
     let endless = Child { program: "/bin/sh".into(), words: vec!["-c".into(), endless.into()] };
-    plugins.sandbox = Sandbox::with(Compiler::Child(endless), None).unwrap();
+    plugins.sandbox = Arc::new(Sandbox::with(Compiler::Child(endless), None).unwrap());
 
     let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
 
     assert!(refusal.bytes && refusal.why.contains("the compiler used up its 60 seconds"), "{}", refusal.why);
-    plugins.sandbox = Sandbox::new().unwrap();
+    plugins.sandbox = Arc::new(Sandbox::new().unwrap());
     let again = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
     assert_eq!(again.why, refusal.why, "it was compiled again");
 }

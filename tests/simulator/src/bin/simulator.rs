@@ -131,7 +131,9 @@ fn stage(name: &str, plans: &[Plan]) -> usize {
     let failed = failed.into_inner().expect("nobody panics here");
     for (plan, violations) in &failed {
         println!("FAILED {}", plan.name);
-        violations.iter().for_each(|violation| println!("  {violation}"));
+        for violation in &violations {
+            println!("  {violation}");
+        }
         println!("  replay: make simulator-replay PLAN={}", keep(plan).display());
     }
     let ran = next.load(Ordering::Relaxed).min(plans.len());
