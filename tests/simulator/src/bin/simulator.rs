@@ -131,7 +131,7 @@ fn stage(name: &str, plans: &[Plan]) -> usize {
     let failed = failed.into_inner().expect("nobody panics here");
     for (plan, violations) in &failed {
         println!("FAILED {}", plan.name);
-        for violation in &violations {
+        for violation in violations {
             println!("  {violation}");
         }
         println!("  replay: make simulator-replay PLAN={}", keep(plan).display());
