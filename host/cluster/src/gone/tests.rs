@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     events,
     index::Shared,
+    key::JobKey,
     kind::Watched as _,
     kinds::DecodedMpiJob,
     live::{Claimed, Live},
@@ -116,6 +117,8 @@ async fn a_launcher_that_the_watches_do_not_show_yet_is_not_lost() {
 
     assert_eq!(bench.phase(&job), Phase::Active);
     assert!(bench.live.observe(&job).launcher.is_some());
+    let key = JobKey::new("team-a", "pi");
+    assert!(!bench.live.index.read().gone.knows(&key, job.uid()), "nobody says that it is gone");
 }
 
 /// As under `WaitForWorkersReady`, and with a watch that missed the launcher's end later on.

@@ -152,7 +152,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::job::Verdict;
+    use crate::{
+        job::Verdict,
+        pin::{Digest, PinnedPlugin},
+    };
 
     #[test]
     fn a_wrong_setting_is_named_as_whoever_set_it_wrote_it() {
@@ -177,5 +180,19 @@ mod tests {
             "metadata.annotations[openmpi.coxswain.dev/tree-spawn]: is wrong; setting ssh-args of plugin openmpi: is \
              wrong; spec.slotsPerWorker: is wrong"
         );
+    }
+
+    #[test]
+    fn a_pin_that_nobody_would_honour_is_not_made() {
+        let pin = |settings: usize| {
+            let settings = [("ssh-args".to_owned(), "x".repeat(settings))].into();
+            let launcher = PinnedPlugin { name: "openmpi".into(), digest: Digest::of(b""), settings };
+            Pin { launcher, tuners: Vec::new(), cluster_domain: None, claims: [].into() }
+        };
+
+        assert_eq!(RenderError::too_long(&pin(pin::MOST / 2)), None);
+        let refused = RenderError::too_long(&pin(pin::MOST)).unwrap();
+        assert_eq!(refused.reason(), "PlanRefused");
+        assert!(refused.message().starts_with("metadata.annotations[coxswain.dev/pin]: "), "{refused:?}");
     }
 }

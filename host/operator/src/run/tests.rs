@@ -22,6 +22,8 @@ struct Server {
     refuses: Arc<Mutex<Option<(&'static str, u16)>>>,
     lease: Arc<Mutex<Option<Value>>>,
     writes: Arc<Mutex<Vec<String>>>,
+    /// `MPIJob`s that there are.
+    jobs: Arc<Mutex<Vec<Value>>>,
 }
 
 const LIST: &str = r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#;
@@ -47,6 +49,11 @@ impl Server {
                     None if path.contains("/leases") => server.lease(&parts.method, body),
                     None if parts.uri.query().unwrap_or_default().contains("watch=") => {
                         return Ok::<_, tower::BoxError>(Response::new(silence()));
+                    }
+                    None if parts.method == Method::GET && path.ends_with("/mpijobs") => {
+                        let mut list: Value = serde_json::from_str(LIST)?;
+                        list["items"] = server.jobs.lock().unwrap().clone().into();
+                        (200, list.to_string())
                     }
                     None if parts.method == Method::GET => (200, LIST.to_owned()),
                     None => {
@@ -83,6 +90,11 @@ impl Server {
             write.contains("became leader") || write.contains("PATCH /api/v1/namespaces/n/events/")
         };
         self.writes.lock().unwrap().iter().filter(told).count()
+    }
+
+    /// How often the job that is invalid was told so.
+    fn verdicts(&self) -> usize {
+        self.writes.lock().unwrap().iter().filter(|write| write.contains("/mpijobs/invalid/status")).count()
     }
 
     fn start(&self) -> JoinHandle<anyhow::Result<()>> {
@@ -166,8 +178,11 @@ async fn an_api_server_that_is_frozen_for_45_seconds_costs_a_term_and_no_restart
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_what_concerns_plugins_ends_nothing_and_holds_up_no_leader_for_long() {
     let server = Server::default();
+    let metadata = json!({"name": "invalid", "namespace": "team-a", "uid": "u", "resourceVersion": "5"});
+    server.jobs.lock().unwrap().push(json!({"metadata": metadata, "spec": {}}));
     let operator = server.start();
     becomes_true(|| server.terms() == 1).await;
+    becomes_true(|| server.verdicts() == 1).await;
     server.frozen.store(true, Ordering::Relaxed);
     sleep(Duration::from_secs(20)).await;
 
@@ -176,6 +191,8 @@ async fn a_refusal_of_what_concerns_plugins_ends_nothing_and_holds_up_no_leader_
     server.frozen.store(false, Ordering::Relaxed);
     becomes_true(|| server.terms() == 2).await;
     let holder = server.holder();
+    minutes(2).await;
+    assert_eq!(server.verdicts(), 2, "jobs are looked at");
     minutes(10).await;
 
     assert!(!operator.is_finished());

@@ -156,3 +156,58 @@ impl Folds for Folded {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn cut(name: &str) -> Cut {
+        let json = json!({"metadata": {"name": name}}).to_string().into_bytes();
+        Cut { json, ..Cut::default() }
+    }
+
+    #[tokio::test]
+    async fn a_list_that_nobody_has_looked_at_is_brought_up_to_date() {
+        let inbox = Inbox::default();
+        let mut watch = Folded::into(inbox.clone());
+        watch.listing();
+        watch.listed(&cut("stays"));
+        watch.listed(&cut("goes"));
+        watch.listed_all(Version::default());
+        watch.shown(&cut("comes"));
+        watch.ended(&cut("goes"));
+
+        let News { shown, ended, listed } = inbox.news().await;
+
+        let names: Vec<String> = shown.iter().map(ResourceExt::name_any).collect();
+        assert_eq!((names, ended), (vec!["comes".to_owned(), "stays".to_owned()], vec!["goes".to_owned()]));
+        assert_eq!(listed, Some(["comes", "stays"].map(str::to_owned).into()));
+    }
+
+    #[tokio::test]
+    async fn of_many_changes_the_last_one_is_kept() {
+        let inbox = Inbox::default();
+        let mut watch = Folded::into(inbox.clone());
+        for _ in 0..100 {
+            watch.shown(&cut("busy"));
+        }
+        watch.ended(&cut("busy"));
+
+        let News { shown, ended, listed } = inbox.news().await;
+
+        assert_eq!((shown.len(), ended, listed), (0, vec!["busy".to_owned()], None));
+    }
+
+    #[test]
+    fn one_that_cannot_be_decoded_is_not_taken_for_gone() {
+        let json = json!({"metadata": {"name": "odd"}, "data": 7}).to_string().into_bytes();
+        let mut watch = Folded::into(Inbox::default());
+
+        watch.listed(&Cut { json, ..Cut::default() });
+
+        assert_eq!(watch.listed, ["odd".to_owned()].into());
+    }
+}

@@ -334,6 +334,48 @@ fn passes_over_large_jobs_take_more_slots_and_give_them_all_back() {
 }
 
 #[test]
+fn no_more_passes_than_slots_go_at_once_however_many_namespaces_there_are() {
+    let mut queue = Bench::new();
+    for number in 0..100 {
+        queue.core.wake(&JobKey::new(&format!("team-{number}"), "a"), Cause::Job, 0, queue.now);
+    }
+    assert_eq!(queue.take().len(), 64);
+}
+
+#[test]
+fn a_job_in_line_that_becomes_more_urgent_is_given_out_once() {
+    let mut queue = Bench::new();
+    for number in 0..48 {
+        queue.wake(&format!("running-{number}"), Cause::Job);
+    }
+    let running = queue.take();
+    queue.wake("waits", Cause::Other);
+    assert_eq!(queue.take(), [""; 0], "there is no room");
+
+    queue.wake("waits", Cause::Job);
+    assert_eq!(queue.take(), [""; 0]);
+    for name in &running {
+        queue.ended(name, WELL);
+    }
+
+    assert_eq!(queue.take(), ["waits"]);
+}
+
+#[test]
+fn what_is_urgent_in_one_namespace_goes_before_the_resync_of_another() {
+    let mut queue = Bench::new();
+    queue.wake("old", Cause::Job);
+    queue.take();
+    queue.ended("old", WELL);
+    // As late as it may be, so that it is due.
+    queue.pass(11 * 60 * 1000);
+    let other = JobKey::new("team-b", "ticked");
+    queue.core.wake(&other, Cause::Other, 0, queue.now);
+    queue.pass(10);
+    assert_eq!(queue.take(), ["ticked", "old"]);
+}
+
+#[test]
 fn a_namespace_with_a_long_pass_has_a_quarter() {
     let mut queue = Bench::new();
     queue.wake("long", Cause::Job);

@@ -68,11 +68,16 @@ impl Bench {
     }
 
     fn show_job(&self, key: &JobKey) {
+        self.show_job_with(key, &json!([]));
+    }
+
+    /// A job with these variables of its workers.
+    fn show_job_with(&self, key: &JobKey, env: &Value) {
         let job = json!({
             "metadata": {"name": &*key.name, "namespace": &*key.namespace, "uid": uid(key), "resourceVersion": "1"},
             "spec": {"mpiReplicaSpecs": {
                 "Launcher": {"template": {"spec": {"containers": [{"name": "l"}]}}},
-                "Worker": {"replicas": WORKERS, "template": {"spec": {"containers": [{"name": "w"}]}}},
+                "Worker": {"replicas": WORKERS, "template": {"spec": {"containers": [{"name": "w", "env": env}]}}},
             }},
         });
         let (key, row) = serde_json::from_value::<DecodedMpiJob>(job).unwrap().row().unwrap();
@@ -240,5 +245,29 @@ async fn jobs_whose_component_is_slow_to_come_hold_up_no_other() {
     let took = bench.up(&key).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
     assert!(fake.lines().iter().any(|line| line.contains("coxswain-copy-")), "{:?}", fake.lines());
+    bench.end().await;
+}
+
+/// Decoded, each takes some 3.5 MiB.
+#[tokio::test(start_paused = true)]
+async fn passes_over_large_jobs_leave_memory_to_the_others() {
+    let fake = Fake::default();
+    let client = fake.uneven(
+        |asked| Duration::from_millis(if asked.method == Method::POST { 9_000 } else { 20 }),
+        all_well,
+    );
+    let bench = Bench::new(&client, Plugins::new(Rules::default()).unwrap());
+    let variables: Vec<Value> = (0..4_000).map(|n| json!({"name": format!("N{n}"), "value": "x"})).collect();
+    for number in 0..60 {
+        let key = JobKey::new("large", &format!("job-{number}"));
+        bench.show_job_with(&key, &Value::from(variables.clone()));
+        bench.show_launcher(&key, &json!({}));
+        bench.queue.wake(&key, Cause::Job, 0);
+    }
+
+    tokio::time::sleep(Duration::from_secs(5)).await;
+
+    let begun = fake.asked().iter().filter(|asked| asked.method == Method::POST).count();
+    assert!((8..=16).contains(&begun), "{begun} passes at once");
     bench.end().await;
 }
