@@ -108,11 +108,11 @@ check-fast: setup ## The inner loop: types of everything, tests of the deciding 
 SIMULATOR := cargo run --quiet --release --package coxswain-simulator --bin simulator --
 
 .PHONY: test-simulator
-test-simulator: plugins ## The operator in virtual time: a fault at each write, stale views and gaps at each change, seeds
+test-simulator: plugins ## The operator in virtual time: faults at writes, stale views and gaps at changes, seeds; 3 minutes
 	@$(SIMULATOR) test
 
 .PHONY: soak
-soak: plugins ## The simulator with new seeds until it is stopped, or something fails
+soak: plugins ## The simulator: each fault at each place, then new seeds until it is stopped, or something fails
 	@$(SIMULATOR) soak
 
 .PHONY: simulator-replay

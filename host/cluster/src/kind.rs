@@ -56,7 +56,10 @@ pub trait Watched: DeserializeOwned + Send + 'static {
     /// To which job it belongs and what is kept of it; nothing if it is none of ours.
     fn row(self) -> Option<(JobKey, Self::Row)>;
 
-    /// Where its rows are.
+    /// Where its rows are, to look at.
+    fn rows(index: &Index) -> &Table<Self::Row>;
+
+    /// Where its rows are, to change.
     fn table(index: &mut Index) -> &mut Table<Self::Row>;
 
     /// How the change from the first row of a job to the second is answered.

@@ -118,12 +118,12 @@ pub fn expire(index: &mut Index, gang: &Gang, now: Instant) -> Vec<JobKey> {
 }
 
 /// How many objects of each kind are kept.
-pub fn counts(index: &mut Index, gang: &Gang) -> Vec<(&'static str, usize)> {
-    struct Count<'a>(&'a mut Index, Vec<(&'static str, usize)>);
+pub fn counts(index: &Index, gang: &Gang) -> Vec<(&'static str, usize)> {
+    struct Count<'a>(&'a Index, Vec<(&'static str, usize)>);
     impl Visit for Count<'_> {
         fn visit<K: Watched>(&mut self) {
             let Self(index, counts) = self;
-            counts.push((K::FACTS.kind, K::table(index).count()));
+            counts.push((K::FACTS.kind, K::rows(index).count()));
         }
     }
     let mut count = Count(index, Vec::new());

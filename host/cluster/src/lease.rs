@@ -45,14 +45,16 @@ pub struct Timing {
 
 impl Default for Timing {
     /// The MPI Operator's duration and renewals. It gives up after 5 s, which makes two slow answers in a row cost the
-    /// leadership; client-go's own 10 s do not, and have room for three tries.
+    /// leadership; client-go's own 10 s do not. An answer has half of that, as client-go's lock has: a renewal is sent when
+    /// the one before it is answered, so answers that all take up to 5 s keep the lease, and after one that never comes
+    /// there is time for another try. With 3 s an API server that took 2 s and was busy besides cost the leadership.
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
             deadline: Duration::from_secs(10),
             renew: Duration::from_secs(3),
             look: Duration::from_millis(1500),
-            answer: Duration::from_secs(3),
+            answer: Duration::from_secs(5),
             longest_asked: Duration::from_secs(10),
         }
     }
@@ -109,8 +111,8 @@ impl<R: Record> Candidate<R> {
             };
             let mut asked = None;
             match attempt {
-                Ok(true) => self.holds(sent),
-                Ok(false) => self.lost("someone else holds the lease"),
+                Ok(Some(written)) => self.holds(written),
+                Ok(None) => self.lost("someone else holds the lease"),
                 Err(refused) => {
                     tracing::warn!(error = %refused, leads = self.renewed.is_some(), "asking for the lease");
                     asked = refused.retry_after;
@@ -158,15 +160,15 @@ impl<R: Record> Candidate<R> {
     }
 
     /// One try that ends when the lease is lost without it.
-    async fn attempt_in_time(&mut self) -> Result<bool, Refused> {
+    async fn attempt_in_time(&mut self) -> Result<Option<Instant>, Refused> {
         let limit = self.until_deadline().unwrap_or(self.timing.deadline);
         tokio::time::timeout(limit, self.attempt())
             .await
             .unwrap_or_else(|_| Err(Refused::unanswered(format!("no answer within {} s", limit.as_secs()))))
     }
 
-    /// One try to take or renew. True if we hold it now.
-    async fn attempt(&mut self) -> Result<bool, Refused> {
+    /// One try to take or renew. If we hold it now: when the write was sent that says so.
+    async fn attempt(&mut self) -> Result<Option<Instant>, Refused> {
         if self.renewed.is_none() || self.seen.is_none() {
             self.look().await?;
         }
@@ -191,19 +193,19 @@ impl<R: Record> Candidate<R> {
         Ok(())
     }
 
-    async fn write(&mut self) -> Result<bool, Refused> {
+    async fn write(&mut self) -> Result<Option<Instant>, Refused> {
         let now = Instant::now();
         let wall = (self.clock)();
         let lease = match &self.seen {
             None => self.record.create(record::first(&self.identity, self.timing.duration, wall)).await?,
-            Some(seen) if self.is_held_by_other(seen, now) => return Ok(false),
+            Some(seen) if self.is_held_by_other(seen, now) => return Ok(None),
             Some(seen) => {
                 let lease = record::taken(&seen.lease, &self.identity, self.timing.duration, wall);
                 self.record.update(lease).await?
             }
         };
         self.seen = Some(Seen { lease, at: now });
-        Ok(true)
+        Ok(Some(now))
     }
 
     fn is_held_by_other(&self, seen: &Seen, now: Instant) -> bool {

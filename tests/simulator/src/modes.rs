@@ -39,6 +39,43 @@ fn with(plan: &Plan, fault: Fault) -> Plan {
     plan
 }
 
+/// So many of them, from all parts of the list alike; always the same ones.
+pub fn sample(plans: Vec<Plan>, count: usize) -> Vec<Plan> {
+    let all = plans.len();
+    let is_taken = |at: usize| (at + 1) * count / all > at * count / all;
+    if count >= all {
+        return plans;
+    }
+    plans.into_iter().enumerate().filter(|(at, _)| is_taken(*at)).map(|(_, plan)| plan).collect()
+}
+
+/// The plan without the faults, users' acts and replicas that its failure does not need.
+pub fn least(plan: &Plan, fails: impl Fn(&Plan) -> bool) -> Plan {
+    let mut least = plan.clone();
+    let mut change = |change: &dyn Fn(&mut Plan)| {
+        let mut less = least.clone();
+        change(&mut less);
+        let is_enough = fails(&less);
+        if is_enough {
+            least = less;
+        }
+    };
+    for at in (0..plan.faults.len()).rev() {
+        change(&|plan| drop(plan.faults.remove(at)));
+    }
+    // The first one makes the job.
+    for at in (1..plan.users.len()).rev() {
+        change(&|plan| drop(plan.users.remove(at)));
+    }
+    let is_of_another = |fault: &Fault| matches!(fault, Fault::Kill { replica, .. } | Fault::Stop { replica, .. } if *replica > 0);
+    change(&|plan| {
+        if !plan.faults.iter().any(is_of_another) {
+            plan.replicas = 1;
+        }
+    });
+    least
+}
+
 /// A plan by chance: a workload, one or two replicas, and some faults.
 pub fn seeded(seed: u64) -> Plan {
     let dice = Dice::new(seed);

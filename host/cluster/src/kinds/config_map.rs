@@ -49,6 +49,10 @@ impl Watched for DecodedConfigMap {
         Some((job, Named::new(&self.metadata, seen)))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.configs
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.configs
     }

@@ -41,6 +41,10 @@ impl Watched for DecodedCoschedulingPodGroup {
         pod_group::row(&self.metadata, self.spec, Kind::SchedulerPluginsPodGroup)
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.groups
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.groups
     }

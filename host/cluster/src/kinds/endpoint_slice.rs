@@ -70,6 +70,10 @@ impl Watched for DecodedEndpointSlice {
         Some((job, Named::new(&self.metadata, seen)))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.slices
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.slices
     }

@@ -72,6 +72,10 @@ impl Watched for DecodedJob {
         Some((job, Named::new(&self.metadata, seen)))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.launchers
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.launchers
     }

@@ -52,6 +52,10 @@ impl Watched for DecodedMpiJob {
         Some((key, JobRow::new(&MpiJob { metadata, spec, status })))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.jobs
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.jobs
     }

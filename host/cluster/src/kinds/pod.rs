@@ -142,6 +142,10 @@ impl Watched for DecodedPod {
         Some((job, row))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.pods
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.pods
     }

@@ -38,6 +38,10 @@ impl Watched for DecodedSecret {
         Some((job, Named::new(&self.metadata, seen)))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.secrets
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.secrets
     }

@@ -55,6 +55,10 @@ impl Watched for DecodedService {
         Some((job, Named::new(&self.metadata, seen)))
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.services
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.services
     }

@@ -41,6 +41,10 @@ impl Watched for DecodedVolcanoPodGroup {
         pod_group::row(&self.metadata, self.spec, Kind::VolcanoPodGroup)
     }
 
+    fn rows(index: &Index) -> &Table<Self::Row> {
+        &index.groups
+    }
+
     fn table(index: &mut Index) -> &mut Table<Self::Row> {
         &mut index.groups
     }

@@ -41,8 +41,9 @@ pub fn routes(sources: Sources) -> Router {
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
     let Sources { metrics, counts, index, gang, queue, pace, plugins } = sources;
-    for (kind, objects) in kinds::counts(&mut index.write(), &gang) {
-        metrics.cached(kind, objects);
+    let objects = kinds::counts(&index.read(), &gang);
+    for (kind, count) in objects {
+        metrics.cached(kind, count);
     }
     counts.queued(queue.depth());
     metrics.limit(pace.limit());
