@@ -105,7 +105,9 @@ check-fast: setup ## The inner loop: types of everything, tests of the deciding 
 	@cargo check --quiet --workspace --all-targets
 	@cargo test --quiet --package coxswain-model
 
-SIMULATOR := cargo run --quiet --release --package coxswain-simulator --bin simulator --
+# With the flags of the operator's build, so that they share their dependencies.
+SIMULATOR := RUSTFLAGS="$${RUSTFLAGS:-} -C target-feature=+crt-static" \
+	cargo run --quiet --release --package coxswain-simulator --bin simulator --target $(TARGET) --
 
 .PHONY: test-simulator
 test-simulator: plugins ## The operator in virtual time: faults at writes, stale views and gaps at changes, seeds; 3 minutes

@@ -19,7 +19,7 @@ use std::{
 
 pub use self::{
     garbage::Garbage,
-    inside::Inside,
+    inside::{Inside, has_ended, is_ending},
     job::Jobs,
     kubelet::{Ends, Kubelets},
     namespaces::Namespaces,

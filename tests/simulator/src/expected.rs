@@ -1,13 +1,15 @@
 //! Where a job must be in the end, by what its spec says and how its launchers end: from what the MPI Operator does
 //! (`upstream-behaviour.md`) and what users were promised, and not from the operator's own model.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
+    fleet::Fleet,
     network::Network,
-    plan::Plan,
+    plan::{Fault, Plan},
     server::{
-        kind::{JOB, MPI_JOB, POD},
+        kind::{JOB, LEASE, MPI_JOB, POD},
         store::{Object, text},
     },
     users::TEAM,
@@ -29,6 +31,29 @@ pub fn check(plan: &Plan, network: &Network) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// L3: in the end a process that runs holds the lease, and has renewed it within its 15 s.
+pub fn nobody_leads(plan: &Plan, network: &Network, fleet: &Fleet) -> Option<String> {
+    let lease = network.server.get(&LEASE, "mpi-operator", "mpi-operator");
+    let spec = lease.map(|lease| lease["spec"].clone()).unwrap_or_default();
+    let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+    let renewed: Option<Timestamp> = spec["renewTime"].as_str().and_then(|time| time.parse().ok());
+    let is_fresh = renewed.is_some_and(|time| network.now().duration_since(time).as_secs() <= 15);
+    // One whose horizon comes before somebody can lead again says nothing.
+    let is_late = |seconds: u64| seconds + 90 < plan.horizon_seconds;
+    let may_lead = plan.faults.iter().all(|fault| match fault {
+        Fault::Kill { at_seconds, .. } | Fault::Stop { at_seconds, .. } | Fault::Restart { at_seconds } => {
+            is_late(*at_seconds)
+        }
+        Fault::Brownout { to_seconds, .. }
+        | Fault::Throttled { to_seconds, .. }
+        | Fault::CutOff { to_seconds, .. }
+        | Fault::SlowLease { to_seconds, .. } => is_late(*to_seconds),
+        _ => true,
+    });
+    let leads = is_fresh && fleet.runs(holder);
+    (may_lead && !leads).then(|| format!("nobody leads in the end: {spec}"))
 }
 
 fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {

@@ -16,7 +16,13 @@ use crate::{
     fleet::Fleet,
     network::{Calm, Fate, How, Network, Weather},
     plan::{Fault, Plan, WriteFault},
-    server::{Observer, ask::Raw, kind::LEASE, store::Change},
+    server::{
+        Observer,
+        ask::Raw,
+        kind::{KINDS, LEASE, POD},
+        store::Change,
+    },
+    users::TEAM,
 };
 
 /// Until a write that is late has its effect: longer than anybody waits for it.
@@ -78,7 +84,30 @@ impl Faults {
             Fault::Kill { replica, at_seconds } => agenda.at(at(at_seconds), move || fleet.kill(replica)),
             Fault::Stop { replica, at_seconds } => agenda.at(at(at_seconds), move || fleet.stop(replica)),
             Fault::Stale { ref kind, event: 1, seconds } => self.lag(kind, seconds),
-            Fault::Write { .. } | Fault::Stale { .. } | Fault::Gap { .. } | Fault::Brownout { .. } => {}
+            Fault::CutOff { replica, from_seconds, .. } => {
+                // Open connections: what is behind them is forgotten, and whoever reads does not learn it.
+                let part = format!("operator-{replica}/");
+                agenda.at(at(from_seconds), move || network.silence(&part));
+            }
+            Fault::BlackHole { ref kind, from_seconds, .. } => {
+                let part = format!(" {kind}");
+                agenda.at(at(from_seconds), move || network.cut(&part));
+            }
+            Fault::Quota { from_seconds, to_seconds, pods } => {
+                let ends = network.clone();
+                agenda.at(at(from_seconds), move || {
+                    network.server.state().quotas.insert((TEAM.to_owned(), POD.plural), pods);
+                });
+                agenda.at(at(to_seconds), move || {
+                    ends.server.state().quotas.remove(&(TEAM.to_owned(), POD.plural));
+                });
+            }
+            Fault::Write { .. }
+            | Fault::Stale { .. }
+            | Fault::Gap { .. }
+            | Fault::Brownout { .. }
+            | Fault::Throttled { .. }
+            | Fault::SlowLease { .. } => {}
         }
     }
 
@@ -172,18 +201,61 @@ impl Weather for Faults {
             }
         }
         let past = now.duration_since(self.started).as_secs();
-        for fault in &self.plan.faults {
-            let Fault::Brownout { from_seconds, to_seconds, percent } = fault else { continue };
-            let is_hit = || {
-                dice.chance(f64::from(*percent) / 100.0, &["brownout", who, raw.method.as_str(), &raw.uri])
-            };
-            if (*from_seconds..*to_seconds).contains(&past) && Fleet::replica(who).is_some() && is_hit() {
-                let how = How::Refused { code: 503, reason: "ServiceUnavailable", retry_after: None };
-                return Fate { how, ..calm };
-            }
-        }
-        calm
+        let Some(replica) = Fleet::replica(who) else { return calm };
+        let hit = self.plan.faults.iter().find_map(|fault| span(fault, dice, past, replica, who, raw, calm));
+        hit.unwrap_or(calm)
     }
+}
+
+/// What a fault that lasts makes of a request of a replica, if it is hit.
+fn span(
+    fault: &Fault,
+    dice: &Dice,
+    past: u64,
+    replica: usize,
+    who: &str,
+    raw: &Raw,
+    calm: Fate,
+) -> Option<Fate> {
+    let is_for_lease = raw.uri.contains("/leases");
+    let chance = |what, share| dice.chance(share, &[what, who, raw.method.as_str(), &raw.uri]);
+    let is_now = |from: &u64, to: &u64| (*from..*to).contains(&past);
+    match fault {
+        Fault::Brownout { from_seconds, to_seconds, percent } => {
+            let is_hit = is_now(from_seconds, to_seconds) && chance("brownout", f64::from(*percent) / 100.0);
+            let how = How::Refused { code: 503, reason: "ServiceUnavailable", retry_after: None };
+            is_hit.then_some(Fate { how, ..calm })
+        }
+        Fault::Throttled { from_seconds, to_seconds } => {
+            let is_hit = is_now(from_seconds, to_seconds) && chance("throttled", 0.5);
+            let retry_after = Some(dice.between(
+                Duration::from_secs(1),
+                Duration::from_secs(30),
+                &["throttled for", who, &raw.uri],
+            ));
+            let how = How::Refused { code: 429, reason: "TooManyRequests", retry_after };
+            is_hit.then_some(Fate { how, ..calm })
+        }
+        Fault::CutOff { replica: other, from_seconds, to_seconds } => {
+            let is_hit = is_now(from_seconds, to_seconds) && *other == replica && !is_for_lease;
+            is_hit.then_some(Fate { how: How::Silence { has_effect: false }, ..calm })
+        }
+        Fault::BlackHole { kind, from_seconds, to_seconds } => {
+            let path = raw.uri.split('?').next().unwrap_or_default();
+            let reads_all = raw.method == Method::GET && path.ends_with(&format!("/{}", plural(kind)));
+            let is_hit = is_now(from_seconds, to_seconds) && reads_all;
+            is_hit.then_some(Fate { how: How::Silence { has_effect: false }, ..calm })
+        }
+        Fault::SlowLease { from_seconds, to_seconds, seconds } => {
+            let is_hit = is_now(from_seconds, to_seconds) && is_for_lease;
+            is_hit.then_some(Fate { there: Duration::from_secs(*seconds), ..calm })
+        }
+        _ => None,
+    }
+}
+
+fn plural(kind: &str) -> &'static str {
+    KINDS.into_iter().find(|other| other.kind == kind).map_or("", |kind| kind.plural)
 }
 
 impl Observer for Faults {

@@ -91,6 +91,14 @@ impl Fleet {
         who.strip_prefix("operator-")?.split('/').next()?.parse().ok()
     }
 
+    /// The process of this name runs.
+    pub fn runs(&self, who: &str) -> bool {
+        let Some(replica) = Self::replica(who) else { return false };
+        self.lock()
+            .get(replica)
+            .is_some_and(|slot| slot.running.is_some() && who == format!("operator-{replica}/{}", slot.life))
+    }
+
     /// Processes that have ended by themselves, though nobody told them to.
     pub fn ended(&self) -> Vec<String> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()

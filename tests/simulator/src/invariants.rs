@@ -1,13 +1,25 @@
 //! What must never happen, checked on the server's side at every request and every write. The numbers are those of the
 //! design (README.md).
 
+mod devices;
 mod ends;
+mod events;
+mod gates;
 mod objects;
 mod requests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use crate::{network::Network, plan::Plan};
+use crate::{
+    network::Network,
+    plan::{Fault, Plan},
+};
+
+const JOB_NAME: &str = "training.kubeflow.org/job-name";
+const JOB_ROLE: &str = "training.kubeflow.org/job-role";
 
 /// What was broken, in words. Cheap to share.
 #[derive(Clone, Default)]
@@ -35,5 +47,28 @@ pub fn start(plan: &Plan, network: &Network) -> Violations {
     network.server.observe(Arc::new(requests::Requests::new(plan, network.clone(), violations.clone())));
     network.server.observe(Arc::new(objects::Objects::new(plan, network.clone(), violations.clone())));
     network.server.observe(Arc::new(ends::Ends::new(network.server.clone(), violations.clone())));
+    network.server.observe(Arc::new(gates::Gates::new(plan, network.clone(), violations.clone())));
+    network.server.observe(Arc::new(events::Events::new(plan, violations.clone())));
+    let devices = devices::Devices::new(plan, network.clone(), violations.clone());
+    network.server.observe(Arc::new(devices::Watcher(devices)));
     violations
+}
+
+/// How old what a leader goes by may be because of the plan's faults.
+fn lag(plan: &Plan) -> Duration {
+    let lag = plan.faults.iter().filter_map(|fault| match fault {
+        Fault::Stale { seconds, .. } => Some(*seconds),
+        // A relist after the first pauses, or after a brownout's.
+        Fault::Gap { .. } | Fault::Restart { .. } => Some(3),
+        Fault::Brownout { .. } => Some(60),
+        Fault::Throttled { from_seconds, to_seconds }
+        | Fault::CutOff { from_seconds, to_seconds, .. }
+        | Fault::BlackHole { from_seconds, to_seconds, .. } => {
+            Some(to_seconds.saturating_sub(*from_seconds) + 60)
+        }
+        // Sent before, with its effect afterwards.
+        Fault::Write { .. } => Some(40),
+        Fault::SlowLease { .. } | Fault::Quota { .. } | Fault::Kill { .. } | Fault::Stop { .. } => None,
+    });
+    Duration::from_secs(lag.max().unwrap_or(0))
 }

@@ -98,6 +98,9 @@ async fn live(plan: Arc<Plan>) -> Report {
             violations.add("L6", &format!("replica {replica}: {difference}"));
         }
     }
+    if let Some(wrong) = expected::nobody_leads(&plan, &network, &fleet) {
+        violations.add("L3", &wrong);
+    }
     if running.is_finished() {
         violations.add("simulator", "its own agenda has ended: see the panic above");
     }

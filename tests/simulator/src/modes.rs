@@ -95,7 +95,7 @@ pub fn seeded(seed: u64) -> Plan {
         let event = 1 + u32::try_from(below(20, "event")).expect("small");
         let number = 1 + u32::try_from(below(20, "write")).expect("small");
         let how = WriteFault::ALL[usize::try_from(below(12, "how")).expect("small")];
-        plan.faults.push(match below(6, "class") {
+        plan.faults.push(match below(11, "class") {
             0 => Fault::Write { number, how },
             1 => Fault::Stale { kind: kind.to_owned(), event, seconds: 1 + below(60, "lag") },
             2 => Fault::Gap { kind: kind.to_owned(), event },
@@ -108,8 +108,23 @@ pub fn seeded(seed: u64) -> Plan {
                 }
             }
             4 => Fault::Kill { replica, at_seconds: second },
-            _ => Fault::Restart { at_seconds: second },
+            5 => Fault::Restart { at_seconds: second },
+            class => lasting(&dice, class, replica, kind),
         });
     }
     plan
+}
+
+/// A fault that lasts for a while.
+fn lasting(dice: &Dice, class: u64, replica: usize, kind: &str) -> Fault {
+    let below = |bound: u64, what: &str| dice.number(&["plan", what]) % bound;
+    let from_seconds = below(120, "second");
+    let to_seconds = from_seconds + 5 + below(55, "length");
+    match class {
+        6 => Fault::Throttled { from_seconds, to_seconds },
+        7 => Fault::CutOff { replica, from_seconds, to_seconds },
+        8 => Fault::BlackHole { kind: kind.to_owned(), from_seconds, to_seconds },
+        9 => Fault::SlowLease { from_seconds, to_seconds, seconds: 1 + below(14, "slow") },
+        _ => Fault::Quota { from_seconds, to_seconds, pods: below(3, "pods") },
+    }
 }

@@ -98,6 +98,11 @@ impl Network {
         self.streams.cut(part);
     }
 
+    /// Nobody hears any more of the open watches in which `part` of `who kind` occurs, not even that they have ended.
+    pub fn silence(&self, part: &str) {
+        self.streams.silence(part);
+    }
+
     /// Nothing that this client, or one whose name begins with it, sends from now on arrives, and nothing is told to it.
     /// What it has sent before has its effect.
     pub fn kill(&self, who: &str) {

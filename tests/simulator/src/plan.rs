@@ -102,6 +102,49 @@ pub enum Fault {
         /// So many of a hundred requests.
         percent: u8,
     },
+    /// The server asks half of all requests of operators to come back later, those for the lease, too.
+    Throttled {
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+    },
+    /// Nothing that a replica asks for is answered, but for what it asks of the lease; its open watches are silent.
+    CutOff {
+        /// From 0.
+        replica: usize,
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+    },
+    /// Lists and openings of watches of a kind are never answered.
+    BlackHole {
+        /// `kind`.
+        kind: String,
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+    },
+    /// What is asked of the lease takes so long.
+    SlowLease {
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+        /// From the request to its answer.
+        seconds: u64,
+    },
+    /// The users' namespace may have so many pods.
+    Quota {
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+        /// No more than these.
+        pods: u64,
+    },
     /// All watches end; the server remembers nothing of what happened.
     Restart {
         /// When.

@@ -24,6 +24,7 @@ pub trait Record: Send + Sync {
 }
 
 /// The API server's. Nothing stands before its requests, and none is waited for without a limit.
+#[derive(Clone)]
 pub struct LeaseApi {
     /// Of its own, so that no burst of creates stands before a renewal.
     pub client: Client,

@@ -88,16 +88,19 @@ impl Record for Way {
     }
 }
 
-struct Running {
-    way: Way,
+struct Running<R> {
+    way: R,
     standing: Standing,
     stop: watch::Sender<bool>,
     candidacy: watch::Sender<bool>,
     end: JoinHandle<()>,
 }
 
-fn start(server: &Arc<Server>, identity: &str, clock: fn() -> Timestamp) -> Running {
-    let way = Way::to(server);
+fn start(server: &Arc<Server>, identity: &str, clock: fn() -> Timestamp) -> Running<Way> {
+    start_over(Way::to(server), identity, clock)
+}
+
+fn start_over<R: Record + Clone + 'static>(way: R, identity: &str, clock: fn() -> Timestamp) -> Running<R> {
     let standing = Standing::default();
     let mut candidate = Candidate::new(way.clone(), identity.to_owned(), Timing::default(), standing.clone());
     candidate.clock = clock;
@@ -273,18 +276,14 @@ async fn a_slow_api_server_costs_no_leadership() {
         http::Method::GET => Reply::refused(404, "NotFound"),
         _ => fake.stored(asked),
     });
-    let standing = Standing::default();
-    let candidate = Candidate::new(lease_of(client), "a".into(), Timing::default(), standing.clone());
-    let (_stop, stopped) = watch::channel(false);
-    let (_candidacy, is_candidate) = watch::channel(true);
-    tokio::spawn(candidate.run(stopped, is_candidate));
+    let a = start_over(lease_of(client), "a", Timestamp::now);
     seconds(10).await;
 
     for _ in 0..1200 {
         sleep(Duration::from_millis(50)).await;
-        assert!(standing.leads());
+        assert!(a.standing.leads());
     }
-    assert_eq!(standing.term(), Some(1));
+    assert_eq!(a.standing.term(), Some(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -356,15 +355,11 @@ async fn after_an_answer_that_asks_to_wait_the_lease_is_asked_for_again() {
             (_, &http::Method::GET) => Reply::refused(404, "NotFound"),
             _ => fake.stored(asked),
         });
-    let standing = Standing::default();
-    let candidate = Candidate::new(lease_of(client), "a".into(), Timing::default(), standing.clone());
-    let (_stop, stopped) = watch::channel(false);
-    let (_candidacy, is_candidate) = watch::channel(true);
-    tokio::spawn(candidate.run(stopped, is_candidate));
+    let a = start_over(lease_of(client), "a", Timestamp::now);
 
     seconds(3).await;
 
-    assert!(standing.leads());
+    assert!(a.standing.leads());
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,11 +9,11 @@ use std::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::Violations;
+use super::{JOB_ROLE, Violations, lag};
 use crate::{
     fleet::Fleet,
     network::Network,
-    plan::{Fault, Plan},
+    plan::Plan,
     server::{
         Observer,
         kind::{CONFIG_MAP, EVENT, JOB, LEASE, MPI_JOB, POD},
@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-const JOB_ROLE: &str = "training.kubeflow.org/job-role";
 const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
 const PIN: &str = "coxswain.dev/pin";
 
@@ -49,16 +48,7 @@ struct Known {
 
 impl Objects {
     pub fn new(plan: &Plan, network: Network, violations: Violations) -> Self {
-        let lag = plan.faults.iter().filter_map(|fault| match fault {
-            Fault::Stale { seconds, .. } => Some(*seconds),
-            // A relist after the first pauses, or after a brownout's.
-            Fault::Gap { .. } | Fault::Restart { .. } => Some(3),
-            Fault::Brownout { .. } => Some(60),
-            // Sent before, with its effect afterwards.
-            Fault::Write { .. } => Some(40),
-            Fault::Kill { .. } | Fault::Stop { .. } => None,
-        });
-        let unheard = UNHEARD + Duration::from_secs(lag.max().unwrap_or(0));
+        let unheard = UNHEARD + lag(plan);
         Self { network, violations, unheard, known: Mutex::default() }
     }
 

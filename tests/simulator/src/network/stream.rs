@@ -46,6 +46,8 @@ struct Stream {
     sender: Sender,
     /// Nothing comes before this, so that events stay in order whatever the lag.
     last: Instant,
+    /// Nothing comes any more, not even its end.
+    is_silent: bool,
 }
 
 impl Streams {
@@ -64,7 +66,8 @@ impl Streams {
             open.opened += 1;
             let id = open.opened;
             let name = format!("{who} {}", interest.kind().kind);
-            open.streams.insert(id, Stream { name, interest, sender, last: Instant::now() });
+            open.streams
+                .insert(id, Stream { name, interest, sender, last: Instant::now(), is_silent: false });
             id
         };
         let has_failed = events.iter().any(|event| event["type"] == "ERROR");
@@ -86,6 +89,13 @@ impl Streams {
     /// Ends those in whose name this occurs, in the middle of whatever they were telling.
     pub fn cut(&self, part: &str) {
         self.lock().streams.retain(|_, stream| !stream.name.contains(part));
+    }
+
+    /// Of those in whose name this occurs, nobody hears any more, not even that they have ended.
+    pub fn silence(&self, part: &str) {
+        let mut open = self.lock();
+        let streams = open.streams.values_mut();
+        streams.filter(|stream| stream.name.contains(part)).for_each(|stream| stream.is_silent = true);
     }
 
     /// Those in whose name this occurs lag behind so far.
@@ -123,7 +133,7 @@ impl Streams {
         let this = self.clone();
         self.agenda.at(stream.last, move || {
             // A stream that was cut tells nothing more, also not what was on its way.
-            if let Some(stream) = this.lock().streams.get(&id) {
+            if let Some(stream) = this.lock().streams.get(&id).filter(|stream| !stream.is_silent) {
                 let _ = stream.sender.unbounded_send(Ok(Bytes::from(line)));
             }
         });
@@ -131,7 +141,8 @@ impl Streams {
 
     /// Ends one when what it was told is there.
     fn end(&self, id: u64) {
-        let Some(last) = self.lock().streams.get(&id).map(|stream| stream.last) else { return };
+        let heard = self.lock().streams.get(&id).filter(|stream| !stream.is_silent).map(|stream| stream.last);
+        let Some(last) = heard else { return };
         let this = self.clone();
         self.agenda.at(last.max(Instant::now()), move || drop(this.lock().streams.remove(&id)));
     }

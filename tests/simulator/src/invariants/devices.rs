@@ -1,0 +1,78 @@
+//! L5: what a suspended job held is free.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{JOB_NAME, Violations, lag};
+use crate::{
+    controllers::is_ending,
+    network::Network,
+    plan::{Fault, Plan},
+    server::{
+        Observer,
+        kind::{MPI_JOB, POD},
+        store::{Change, Object, text},
+    },
+};
+
+/// Where nothing goes wrong.
+const SOON: Duration = Duration::from_secs(30);
+/// Until a process that was killed is followed by one that leads: its lease runs out, or it starts again.
+const FAILOVER: Duration = Duration::from_secs(45);
+
+pub struct Devices {
+    network: Network,
+    violations: Violations,
+    within: Duration,
+}
+
+impl Devices {
+    pub fn new(plan: &Plan, network: Network, violations: Violations) -> Arc<Self> {
+        let bad = plan.faults.iter().map(|fault| match fault {
+            Fault::Brownout { from_seconds, to_seconds, .. }
+            | Fault::Throttled { from_seconds, to_seconds }
+            | Fault::CutOff { from_seconds, to_seconds, .. }
+            | Fault::BlackHole { from_seconds, to_seconds, .. } => {
+                Duration::from_secs(to_seconds.saturating_sub(*from_seconds)) + FAILOVER
+            }
+            _ => FAILOVER,
+        });
+        let within = SOON + lag(plan) + bad.sum::<Duration>();
+        Arc::new(Self { network, violations, within })
+    }
+
+    fn check(&self, namespace: &str, name: &str, uid: &str, version: i64) {
+        let Some(job) = self.network.server.get(&MPI_JOB, namespace, name) else { return };
+        // Resumed meanwhile, or suspended once more, which has a check of its own.
+        if text(&job, "uid") != uid || job["metadata"]["generation"].as_i64() != Some(version) {
+            return;
+        }
+        let pods = self.network.server.all(&POD, Some(namespace));
+        let of_job = |pod: &&Object| pod["metadata"]["labels"][JOB_NAME] == name && !is_ending(pod);
+        let count = pods.iter().filter(of_job).count();
+        if count > 0 {
+            let seconds = self.within.as_secs();
+            self.violations.add("L5", &format!("{name} has {count} pods {seconds} s after it was suspended"));
+        }
+    }
+}
+
+/// Enters the checks.
+pub struct Watcher(pub Arc<Devices>);
+
+impl Observer for Watcher {
+    fn changed(&self, _: &str, change: &Change) {
+        let Some(after) = change.after.as_ref().filter(|_| change.kind == &MPI_JOB) else { return };
+        let is_suspended = |job: &Object| job["spec"]["runPolicy"]["suspend"] == true;
+        let was = change.before.as_ref().is_some_and(is_suspended);
+        let foreign = !after["spec"]["runPolicy"]["managedBy"].is_null();
+        if was || foreign || !is_suspended(after) {
+            return;
+        }
+        let text = |field| text(after, field).to_owned();
+        let (namespace, name, uid) = (text("namespace"), text("name"), text("uid"));
+        let version = after["metadata"]["generation"].as_i64().unwrap_or_default();
+        let devices = Arc::clone(&self.0);
+        let agenda = devices.network.agenda.clone();
+        agenda.after(devices.within, move || devices.check(&namespace, &name, &uid, version));
+    }
+}

@@ -1,0 +1,114 @@
+//! S5: a launcher's gate opens for workers that are there, or for one of the reasons that users are told.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{JOB_NAME, JOB_ROLE, Violations, lag};
+use crate::{
+    controllers::{has_ended, is_ending},
+    fleet::Fleet,
+    network::Network,
+    plan::Plan,
+    server::{
+        Observer,
+        kind::{ENDPOINT_SLICE, JOB, MPI_JOB, POD},
+        store::{Change, Object, text},
+    },
+};
+
+const GATE: &str = "coxswain.dev/workers";
+
+/// From workers that were there to a gate that is open, where no watch is made to lag: two writes and their events.
+const REACTION: Duration = Duration::from_secs(5);
+
+pub struct Gates {
+    network: Network,
+    violations: Violations,
+    unheard: Duration,
+    known: Mutex<Known>,
+}
+
+/// By the job's uid.
+#[derive(Default)]
+struct Known {
+    /// When all of a job's workers were last there.
+    complete: HashMap<String, Instant>,
+    /// A worker or a launcher has ended: what waits would wait for ever.
+    excused: HashSet<String>,
+}
+
+impl Gates {
+    pub fn new(plan: &Plan, network: Network, violations: Violations) -> Self {
+        Self { network, violations, unheard: REACTION + lag(plan), known: Mutex::default() }
+    }
+
+    fn notes(&self, namespace: &str, known: &mut Known) {
+        for job in self.network.server.all(&MPI_JOB, Some(namespace)) {
+            let uid = text(&job, "uid").to_owned();
+            let pods = self.network.server.all(&POD, Some(namespace));
+            let name = text(&job, "name");
+            let mut of_job = pods.iter().filter(|pod| pod["metadata"]["labels"][JOB_NAME] == name);
+            if of_job.any(|pod| has_ended(pod)) {
+                known.excused.insert(uid.clone());
+            }
+            if self.are_there(&job, &pods) {
+                known.complete.insert(uid, Instant::now());
+            }
+        }
+    }
+
+    /// Every worker is Ready, and DNS gives out its address.
+    fn are_there(&self, job: &Object, pods: &[Object]) -> bool {
+        let workers = job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"].as_u64().unwrap_or(0);
+        let slices = self.network.server.all(&ENDPOINT_SLICE, Some(text(job, "namespace")));
+        let endpoints: Vec<_> =
+            slices.iter().flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten()).collect();
+        (0..workers).all(|index| {
+            let name = format!("{}-worker-{index}", text(job, "name"));
+            let Some(pod) = pods.iter().find(|pod| text(pod, "name") == name) else { return false };
+            let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+            let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
+            let is_published =
+                || endpoints.iter().any(|endpoint| endpoint["targetRef"]["uid"] == pod["metadata"]["uid"]);
+            !is_ending(pod) && ready.any(|condition| condition["status"] == "True") && is_published()
+        })
+    }
+
+    fn opened(&self, pod: &Object, known: &Known) {
+        let Some(name) = pod["metadata"]["labels"][JOB_NAME].as_str() else { return };
+        let Some(job) = self.network.server.get(&MPI_JOB, text(pod, "namespace"), name) else { return };
+        let uid = text(&job, "uid");
+        let is_late = |at: &Instant| Instant::now().duration_since(*at) > self.unheard;
+        if !known.excused.contains(uid) && known.complete.get(uid).is_none_or(is_late) {
+            let what = format!("the gate of {} opened, and its workers were not there", text(pod, "name"));
+            self.violations.add("S5", &what);
+        }
+    }
+}
+
+fn has_gate(pod: &Object) -> bool {
+    pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| gates.iter().any(|gate| gate["name"] == GATE))
+}
+
+impl Observer for Gates {
+    fn changed(&self, who: &str, change: &Change) {
+        if ![&POD, &ENDPOINT_SLICE, &MPI_JOB, &JOB].contains(&change.kind) {
+            return;
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before it is gone, too: what has ended and was deleted has ended.
+        self.notes(text(change.object(), "namespace"), &mut known);
+        let (Some(before), Some(after)) = (&change.before, &change.after) else { return };
+        let is_launcher = change.kind == &POD && after["metadata"]["labels"][JOB_ROLE] == "launcher";
+        if is_launcher && has_gate(before) && !has_gate(after) && Fleet::replica(who).is_some() {
+            self.opened(after, &known);
+        }
+    }
+}
