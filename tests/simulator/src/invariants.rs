@@ -46,7 +46,7 @@ pub fn start(plan: &Plan, network: &Network) -> Violations {
     let violations = Violations::default();
     network.server.observe(Arc::new(requests::Requests::new(plan, network.clone(), violations.clone())));
     network.server.observe(Arc::new(objects::Objects::new(plan, network.clone(), violations.clone())));
-    network.server.observe(Arc::new(ends::Ends::new(network.server.clone(), violations.clone())));
+    network.server.observe(Arc::new(ends::Ends::new(plan, network.server.clone(), violations.clone())));
     network.server.observe(Arc::new(gates::Gates::new(plan, network.clone(), violations.clone())));
     network.server.observe(Arc::new(events::Events::new(plan, violations.clone())));
     let devices = devices::Devices::new(plan, network.clone(), violations.clone());

@@ -46,6 +46,13 @@ impl Devices {
         if text(&job, "uid") != uid || job["metadata"]["generation"].as_i64() != Some(version) {
             return;
         }
+        // What had ended before anybody could suspend it keeps what its policy says.
+        let mut conditions = job["status"]["conditions"].as_array().into_iter().flatten();
+        if conditions.any(|condition| {
+            condition["status"] == "True" && (condition["type"] == "Succeeded" || condition["type"] == "Failed")
+        }) {
+            return;
+        }
         let pods = self.network.server.all(&POD, Some(namespace));
         let of_job = |pod: &&Object| pod["metadata"]["labels"][JOB_NAME] == name && !is_ending(pod);
         let count = pods.iter().filter(of_job).count();

@@ -8,15 +8,20 @@ use std::{
 use serde_json::Value;
 
 use super::Violations;
-use crate::server::{
-    Observer, Server,
-    kind::{JOB, MPI_JOB, POD},
-    store::{Change, Object, text},
+use crate::{
+    plan::{Fault, Plan, WriteFault},
+    server::{
+        Observer, Server,
+        kind::{JOB, MPI_JOB, POD},
+        store::{Change, Object, text},
+    },
 };
 
 pub struct Ends {
     server: Server,
     violations: Violations,
+    /// A POST may have its effect when its sender has given it up, and its name is free again.
+    may_be_late: bool,
     /// How a job ended and when, by uid.
     ended: Mutex<HashMap<String, (&'static str, String)>>,
     /// Jobs whose launcher Job has finished, by uid.
@@ -24,8 +29,10 @@ pub struct Ends {
 }
 
 impl Ends {
-    pub fn new(server: Server, violations: Violations) -> Self {
-        Self { server, violations, ended: Mutex::default(), over: Mutex::default() }
+    pub fn new(plan: &Plan, server: Server, violations: Violations) -> Self {
+        let is_late = |fault: &Fault| matches!(fault, Fault::Write { how: WriteFault::Late, .. });
+        let may_be_late = plan.faults.iter().any(is_late);
+        Self { server, violations, may_be_late, ended: Mutex::default(), over: Mutex::default() }
     }
 
     /// S4: there is no launcher after the end.
@@ -33,7 +40,7 @@ impl Ends {
         let Some(owner) = job["metadata"]["ownerReferences"][0]["uid"].as_str() else { return };
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        if ended.contains_key(owner) || over.contains(owner) {
+        if !self.may_be_late && (ended.contains_key(owner) || over.contains(owner)) {
             self.violations
                 .add("S4", &format!("a launcher Job {} after the end of the job", text(job, "name")));
         }

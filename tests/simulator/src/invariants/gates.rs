@@ -40,6 +40,8 @@ struct Known {
     complete: HashMap<String, Instant>,
     /// A worker or a launcher has ended: what waits would wait for ever.
     excused: HashSet<String>,
+    /// How many workers were asked for, and from when on.
+    sizes: HashMap<String, Vec<(Instant, u64)>>,
 }
 
 impl Gates {
@@ -56,15 +58,27 @@ impl Gates {
             if of_job.any(|pod| has_ended(pod)) {
                 known.excused.insert(uid.clone());
             }
-            if self.are_there(&job, &pods) {
+            let workers = self.fewest(&job, known);
+            if self.are_there(&job, &pods, workers) {
                 known.complete.insert(uid, Instant::now());
             }
         }
     }
 
-    /// Every worker is Ready, and DNS gives out its address.
-    fn are_there(&self, job: &Object, pods: &[Object]) -> bool {
+    /// The smallest job that a leader may still take it for.
+    fn fewest(&self, job: &Object, known: &mut Known) -> u64 {
+        let now = Instant::now();
         let workers = job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"].as_u64().unwrap_or(0);
+        let sizes = known.sizes.entry(text(job, "uid").to_owned()).or_default();
+        if sizes.last().is_none_or(|(_, last)| *last != workers) {
+            sizes.push((now, workers));
+        }
+        let from = sizes.iter().rposition(|(at, _)| now.duration_since(*at) > self.unheard).unwrap_or(0);
+        sizes.iter().skip(from).map(|(_, workers)| *workers).min().unwrap_or(workers)
+    }
+
+    /// Every worker is Ready, and DNS gives out its address.
+    fn are_there(&self, job: &Object, pods: &[Object], workers: u64) -> bool {
         let slices = self.network.server.all(&ENDPOINT_SLICE, Some(text(job, "namespace")));
         let endpoints: Vec<_> =
             slices.iter().flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten()).collect();
