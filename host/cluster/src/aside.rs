@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use coxswain_model::{seen::Uid, status::Event};
+use coxswain_model::{observed::Uid, status::Event};
 
 use crate::{events::Subject, key::JobKey};
 

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use coxswain_model::{api::wire, seen::Uid, status::Event};
+use coxswain_model::{api::wire, observed::Uid, status::Event};
 use futures::{StreamExt, stream::FuturesUnordered};
 use http::Method;
 use jiff::Timestamp;

@@ -8,7 +8,10 @@ use coxswain_model::{
     desired::pod_group::Priorities,
     job::ValidJob,
     names,
-    seen::{ConfigSeen, LauncherSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen, SliceSeen},
+    observed::{
+        ObservedConfig, ObservedLauncher, ObservedPod, ObservedPodGroup, ObservedSecret, ObservedService,
+        ObservedSlice, ObservedState,
+    },
 };
 use jiff::Timestamp;
 
@@ -28,19 +31,19 @@ pub struct Index {
     /// Whole objects, packed.
     pub jobs: Table<JobRow>,
     /// Workers and launchers' pods.
-    pub pods: Table<PodSeen>,
+    pub pods: Table<ObservedPod>,
     /// Headless Services.
-    pub services: Table<Named<ServiceSeen>>,
+    pub services: Table<Named<ObservedService>>,
     /// The Services' `EndpointSlice`s.
-    pub slices: Table<Named<SliceSeen>>,
+    pub slices: Table<Named<ObservedSlice>>,
     /// Both ConfigMaps of each job.
-    pub configs: Table<Named<ConfigSeen>>,
+    pub configs: Table<Named<ObservedConfig>>,
     /// Key pairs.
-    pub secrets: Table<Named<SecretSeen>>,
+    pub secrets: Table<Named<ObservedSecret>>,
     /// Launcher Jobs.
-    pub launchers: Table<Named<LauncherSeen>>,
+    pub launchers: Table<Named<ObservedLauncher>>,
     /// Gang scheduling's groups.
-    pub groups: Table<Named<PodGroupSeen>>,
+    pub groups: Table<Named<ObservedPodGroup>>,
     /// Values of the cluster's priority classes; watched under gang scheduling alone.
     pub priorities: Priorities,
     /// Objects that could not be decoded.
@@ -58,12 +61,12 @@ impl Index {
     }
 
     /// Everything that exists of a job.
-    pub fn seen(&self, key: &JobKey, job: &ValidJob) -> Seen {
+    pub fn observed(&self, key: &JobKey, job: &ValidJob) -> ObservedState {
         let names = job.names();
         let mut pods = self.pods.of(key).to_vec();
         pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
         let (last, launcher_gone) = self.gone.of(key, job.uid());
-        Seen {
+        ObservedState {
             service: named(self.services.of(key), names.job()),
             config: named(self.configs.of(key), &names.config()),
             files: named(self.configs.of(key), &names.files()),
@@ -72,7 +75,12 @@ impl Index {
             launcher_gone,
             pod_group: named(self.groups.of(key), names.job()),
             pods,
-            published: self.slices.of(key).iter().flat_map(|slice| slice.seen.pods.iter().cloned()).collect(),
+            published: self
+                .slices
+                .of(key)
+                .iter()
+                .flat_map(|slice| slice.observed.pods.iter().cloned())
+                .collect(),
             asked: self.departures.last(key),
         }
     }
@@ -81,7 +89,7 @@ impl Index {
     pub fn note_left(&mut self, now: Timestamp) {
         for Gone { job, row, is_final } in self.launchers.remembered() {
             if names::is_launcher(&row.name, &job.name) {
-                self.gone.left(job, row.seen, is_final);
+                self.gone.left(job, row.observed, is_final);
             }
         }
         for job in self.pods.left() {
@@ -100,7 +108,7 @@ impl Index {
 }
 
 fn named<T: Clone>(rows: &[Named<T>], name: &str) -> Option<T> {
-    rows.iter().find(|row| *row.name == *name).map(|row| row.seen.clone())
+    rows.iter().find(|row| *row.name == *name).map(|row| row.observed.clone())
 }
 
 /// The index behind its lock, which is never held while waiting for anything.

@@ -11,8 +11,8 @@ use coxswain_model::{
         MpiJob,
         mpijob::{Metadata, MpiJobSpec},
     },
+    observed::{Uid, Version},
     phase,
-    seen::{Uid, Version},
 };
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use serde::{Serialize, de::DeserializeOwned};

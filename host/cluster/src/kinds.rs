@@ -17,7 +17,7 @@ mod service;
 mod volcano_pod_group;
 
 use bytes::Bytes;
-use coxswain_model::{desired::Gang, seen::Uid, step::Kind};
+use coxswain_model::{desired::Gang, observed::Uid, step::Kind};
 use tokio::time::Instant;
 
 pub use self::{

@@ -68,13 +68,13 @@ pub struct Candidate<R> {
     standing: Standing,
     /// Wall clock, for the times in the record, which only people read.
     clock: fn() -> Timestamp,
-    seen: Option<Seen>,
+    observed: Option<ObservedLease>,
     /// When the renewal that holds now was sent, while the lease is ours.
     renewed: Option<Instant>,
 }
 
 /// The record as last read or written.
-struct Seen {
+struct ObservedLease {
     lease: Value,
     /// When it was first seen to be like that.
     at: Instant,
@@ -83,7 +83,7 @@ struct Seen {
 impl<R: Record> Candidate<R> {
     /// A candidate of this identity, unique among all that ever run.
     pub fn new(record: R, identity: String, timing: Timing, standing: Standing) -> Self {
-        Self { record, identity, timing, standing, clock: world::now, seen: None, renewed: None }
+        Self { record, identity, timing, standing, clock: world::now, observed: None, renewed: None }
     }
 
     /// Who it is.
@@ -151,11 +151,11 @@ impl<R: Record> Candidate<R> {
 
     /// How often a standby looks: at the latest when the lease runs out if it is not renewed.
     fn looks(&self) -> Duration {
-        let runs = |seen: &Seen| {
-            let duration = record::duration(&seen.lease).unwrap_or(self.timing.duration);
-            duration.saturating_sub(seen.at.elapsed())
+        let runs = |observed: &ObservedLease| {
+            let duration = record::duration(&observed.lease).unwrap_or(self.timing.duration);
+            duration.saturating_sub(observed.at.elapsed())
         };
-        let rest = self.seen.as_ref().map(runs).filter(|rest| !rest.is_zero());
+        let rest = self.observed.as_ref().map(runs).filter(|rest| !rest.is_zero());
         jittered(self.timing.look).min(rest.unwrap_or(Duration::MAX))
     }
 
@@ -169,7 +169,7 @@ impl<R: Record> Candidate<R> {
 
     /// One try to take or renew. If we hold it now: when the write was sent that says so.
     async fn attempt(&mut self) -> Result<Option<Instant>, Refused> {
-        if self.renewed.is_none() || self.seen.is_none() {
+        if self.renewed.is_none() || self.observed.is_none() {
             self.look().await?;
         }
         match self.write().await {
@@ -185,10 +185,10 @@ impl<R: Record> Candidate<R> {
     async fn look(&mut self) -> Result<(), Refused> {
         let lease = self.record.read().await?;
         let now = Instant::now();
-        self.seen = match (lease, self.seen.take()) {
+        self.observed = match (lease, self.observed.take()) {
             (None, _) => None,
             (Some(lease), Some(old)) if lease == old.lease => Some(old),
-            (Some(lease), _) => Some(Seen { lease, at: now }),
+            (Some(lease), _) => Some(ObservedLease { lease, at: now }),
         };
         Ok(())
     }
@@ -196,23 +196,23 @@ impl<R: Record> Candidate<R> {
     async fn write(&mut self) -> Result<Option<Instant>, Refused> {
         let now = Instant::now();
         let wall = (self.clock)();
-        let lease = match &self.seen {
+        let lease = match &self.observed {
             None => self.record.create(record::first(&self.identity, self.timing.duration, wall)).await?,
-            Some(seen) if self.is_held_by_other(seen, now) => return Ok(None),
-            Some(seen) => {
-                let lease = record::taken(&seen.lease, &self.identity, self.timing.duration, wall);
+            Some(observed) if self.is_held_by_other(observed, now) => return Ok(None),
+            Some(observed) => {
+                let lease = record::taken(&observed.lease, &self.identity, self.timing.duration, wall);
                 self.record.update(lease).await?
             }
         };
-        self.seen = Some(Seen { lease, at: now });
+        self.observed = Some(ObservedLease { lease, at: now });
         Ok(Some(now))
     }
 
-    fn is_held_by_other(&self, seen: &Seen, now: Instant) -> bool {
-        let holder = record::holder(&seen.lease);
+    fn is_held_by_other(&self, observed: &ObservedLease, now: Instant) -> bool {
+        let holder = record::holder(&observed.lease);
         let ours = holder.is_empty() || holder == self.identity;
-        let silent = now.saturating_duration_since(seen.at);
-        !ours && silent < record::duration(&seen.lease).unwrap_or(self.timing.duration)
+        let silent = now.saturating_duration_since(observed.at);
+        !ours && silent < record::duration(&observed.lease).unwrap_or(self.timing.duration)
     }
 
     fn holds(&mut self, sent: Instant) {
@@ -238,8 +238,8 @@ impl<R: Record> Candidate<R> {
     async fn release(&mut self) {
         self.standing.lost();
         let was_ours = self.renewed.take().is_some();
-        let Some(seen) = self.seen.take().filter(|_| was_ours) else { return };
-        let released = self.record.update(record::released(&seen.lease, (self.clock)()));
+        let Some(observed) = self.observed.take().filter(|_| was_ours) else { return };
+        let released = self.record.update(record::released(&observed.lease, (self.clock)()));
         match tokio::time::timeout(self.timing.answer, released).await {
             Ok(Ok(_)) => tracing::info!(identity = self.identity, "gave the lease back"),
             Ok(Err(refused)) => tracing::warn!(error = %refused, "giving the lease back"),

@@ -17,7 +17,7 @@ pub mod key;
 pub mod keys;
 pub mod kind;
 pub mod kinds;
-pub mod last_seen;
+pub mod last_activity;
 pub mod lease;
 pub mod live;
 pub mod metadata;

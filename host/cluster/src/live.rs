@@ -10,8 +10,8 @@ use coxswain_model::{
     api::MpiJob,
     desired::pod_group::Priorities,
     job::ValidJob,
+    observed::{ObservedState, Uid},
     phase,
-    seen::{Seen, Uid},
     status::{Count, StatusUpdate, merge_patch},
     step::{Done, FailureReason, Step},
 };
@@ -127,8 +127,8 @@ impl Live {
     }
 
     /// What exists of it, our own writes included. Out of memory; no request.
-    pub fn observe(&self, job: &ValidJob) -> Seen {
-        self.index.read().seen(&key(job), job)
+    pub fn observe(&self, job: &ValidJob) -> ObservedState {
+        self.index.read().observed(&key(job), job)
     }
 
     /// Values of the priority classes by name, under gang scheduling. Out of memory.
@@ -198,7 +198,7 @@ impl Live {
         let (name, owner) = (format!("{}-launcher", key.name), Uid::from(job.metadata.uid.as_str()));
         let index = self.index.read();
         let mut launchers = index.launchers.of(&key).iter();
-        if launchers.any(|row| *row.name == *name && row.seen.object.is_controlled_by(&owner)) {
+        if launchers.any(|row| *row.name == *name && row.observed.object.is_controlled_by(&owner)) {
             self.metrics.job_launched(&name, &key.namespace);
         }
     }

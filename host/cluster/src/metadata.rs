@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use coxswain_model::seen::{ObjectSeen, Uid, Version};
+use coxswain_model::observed::{ObservedObject, Uid, Version};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
@@ -109,8 +109,8 @@ pub fn clipped(text: &str) -> &str {
 }
 
 /// What is kept of every object.
-pub fn object(meta: &ObjectMeta) -> ObjectSeen {
-    ObjectSeen {
+pub fn object(meta: &ObjectMeta) -> ObservedObject {
+    ObservedObject {
         uid: uid(meta),
         version: version(meta),
         controller: controller(meta),

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use tokio::time::Instant;
 
 use crate::key::JobKey;

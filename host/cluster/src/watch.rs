@@ -40,7 +40,7 @@ use crate::{
     index::Shared,
     kind::Watched,
     kinds::{self, Visit},
-    last_seen::LastSeen,
+    last_activity::LastActivity,
     metrics::Metrics,
     standing::Standing,
     wake::Wake,
@@ -58,7 +58,7 @@ pub struct Watches {
     /// Only this namespace.
     pub namespace: Option<String>,
     /// Told of signs of life.
-    pub last_seen: LastSeen,
+    pub last_activity: LastActivity,
     /// Tells the owners of objects that are set aside.
     pub events: Sink,
     /// They are told by the leader.
@@ -94,7 +94,7 @@ impl Watches {
 
     /// Tells the owners of what was set aside, and how long each watch has been silent. To be called every second.
     pub fn report(&self) {
-        for (kind, age) in self.last_seen.ages() {
+        for (kind, age) in self.last_activity.ages() {
             self.metrics.watches().age(kind, age);
         }
         let (untold, counts) = {
@@ -105,7 +105,7 @@ impl Watches {
         for (subject, event) in untold {
             self.events.tell(subject, event);
         }
-        for (kind, _) in self.last_seen.ages() {
+        for (kind, _) in self.last_activity.ages() {
             self.metrics.watches().are_aside(kind, counts.get(kind).copied().unwrap_or_default());
         }
     }
@@ -113,8 +113,8 @@ impl Watches {
     fn follow(&self, kind: &'static str, source: Source, folds: impl Folds + 'static) -> Watching {
         self.metrics.watches().begin(kind);
         let (synced, listed) = watch::channel(false);
-        let (last_seen, metrics) = (self.last_seen.clone(), Arc::clone(&self.metrics));
-        let task = Follow { kind, source, folds, synced, last_seen, metrics }.run();
+        let (last_activity, metrics) = (self.last_activity.clone(), Arc::clone(&self.metrics));
+        let task = Follow { kind, source, folds, synced, last_activity, metrics }.run();
         Watching { kind, listed, task: Box::pin(task) }
     }
 }

@@ -17,10 +17,10 @@ use coxswain_model::{
     desired::{self, Desired, Gang},
     diff, gate,
     job::{ValidJob, Verdict},
+    observed::{ObservedPod, ObservedState, PodPhase, Role, Uid, Version},
     phase,
     pin::Pin,
     policy::{ClusterPolicy, Granted},
-    seen::{PodPhase, PodSeen, Role, Seen, Uid, Version},
     status::{self, Outcome},
 };
 use coxswain_plugins::{Plugins, Rules};
@@ -72,8 +72,8 @@ fn valid(workers: u32) -> ValidJob {
 }
 
 /// All workers run and are Ready.
-fn seen(job: &ValidJob) -> Seen {
-    let pod = |index| PodSeen {
+fn observed(job: &ValidJob) -> ObservedState {
+    let pod = |index| ObservedPod {
         role: Role::Worker,
         index,
         name: "".into(),
@@ -88,17 +88,17 @@ fn seen(job: &ValidJob) -> Seen {
         attempt: None,
         failure: None,
     };
-    Seen { pods: (0..job.workers()).map(pod).collect(), ..Seen::default() }
+    ObservedState { pods: (0..job.workers()).map(pod).collect(), ..ObservedState::default() }
 }
 
-fn granted(job: &ValidJob, seen: &Seen) -> (Pin, Granted) {
+fn granted(job: &ValidJob, observed: &ObservedState) -> (Pin, Granted) {
     let pin = PLUGINS.choose(job).unwrap_or_else(|_| panic!("no plugin serves the job"));
-    let granted = RUNTIME.block_on(PLUGINS.render(job, &pin, seen, true));
+    let granted = RUNTIME.block_on(PLUGINS.render(job, &pin, observed, true));
     (pin, granted.unwrap_or_else(|_| panic!("the job is not rendered")))
 }
 
-fn desired(job: &ValidJob, seen: &Seen) -> Desired {
-    let (pin, granted) = granted(job, seen);
+fn desired(job: &ValidJob, observed: &ObservedState) -> Desired {
+    let (pin, granted) = granted(job, observed);
     desired::objects(job, &granted, &pin, &Gang::Off, &BTreeMap::new())
 }
 
@@ -136,22 +136,22 @@ fn pod_decoded(bencher: Bencher<'_, '_>) {
 #[divan::bench(args = WORKERS)]
 fn rendered_by_the_plugin(bencher: Bencher<'_, '_>, workers: u32) {
     let job = valid(workers);
-    let seen = seen(&job);
-    let (pin, _) = granted(&job, &seen);
-    bencher.bench(|| RUNTIME.block_on(PLUGINS.render(&job, &pin, &seen, true)).is_ok());
+    let observed = observed(&job);
+    let (pin, _) = granted(&job, &observed);
+    bencher.bench(|| RUNTIME.block_on(PLUGINS.render(&job, &pin, &observed, true)).is_ok());
 }
 
 #[divan::bench(args = WORKERS)]
 fn objects_made(bencher: Bencher<'_, '_>, workers: u32) {
     let job = valid(workers);
-    let (pin, granted) = granted(&job, &seen(&job));
+    let (pin, granted) = granted(&job, &observed(&job));
     bencher.bench(|| desired::objects(&job, black_box(&granted), &pin, &Gang::Off, &BTreeMap::new()));
 }
 
 #[divan::bench]
 fn worker_manifest_made(bencher: Bencher<'_, '_>) {
     let job = valid(8);
-    let stamp = desired(&job, &Seen::default()).workers.unwrap();
+    let stamp = desired(&job, &ObservedState::default()).workers.unwrap();
     bencher.bench(|| stamp.manifest(black_box(7)));
 }
 
@@ -159,19 +159,19 @@ fn worker_manifest_made(bencher: Bencher<'_, '_>) {
 #[divan::bench(args = WORKERS)]
 fn differences_found(bencher: Bencher<'_, '_>, workers: u32) {
     let job = valid(workers);
-    let seen = seen(&job);
-    let wanted = desired(&job, &seen).into();
+    let observed = observed(&job);
+    let wanted = desired(&job, &observed).into();
     bencher.bench(|| {
-        let phase = phase::of(&job, &seen);
-        let gate = gate::decide(&job, &seen, Timestamp::UNIX_EPOCH);
-        diff::steps(&job, black_box(&seen), phase, &gate, &wanted)
+        let phase = phase::of(&job, &observed);
+        let gate = gate::decide(&job, &observed, Timestamp::UNIX_EPOCH);
+        diff::steps(&job, black_box(&observed), phase, &gate, &wanted)
     });
 }
 
 #[divan::bench(args = WORKERS)]
 fn status_made(bencher: Bencher<'_, '_>, workers: u32) {
     let job = valid(workers);
-    let seen = seen(&job);
+    let observed = observed(&job);
     let outcome = Outcome::default();
-    bencher.bench(|| status::next(&job, black_box(&seen), &outcome, Timestamp::UNIX_EPOCH));
+    bencher.bench(|| status::next(&job, black_box(&observed), &outcome, Timestamp::UNIX_EPOCH));
 }

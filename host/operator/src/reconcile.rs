@@ -8,11 +8,11 @@ use coxswain_model::{
     diff::{self, Wanted},
     gate,
     job::{LostWorker, ValidJob, Verdict},
+    observed::ObservedState,
     phase::{self, Phase},
     pin::{Pin, PinState},
     plan::Note,
     progress,
-    seen::Seen,
     status::{self, Outcome, RenderError},
     step::FailureReason,
 };
@@ -120,11 +120,11 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let job = job.with_lost_worker_default(ctx.lost_worker);
     ctx.cluster.adopt(&job).await?;
     let claims = claims(ctx, &job).await?;
-    let (permit, Look { job, seen, phase, rendered }) = look(ctx, job, &claims).await;
-    let gate = gate::decide(&job, &seen, world::now());
-    let mut steps = diff::steps(&job, &seen, phase, &gate, &rendered.objects);
+    let (permit, Look { job, observed, phase, rendered }) = look(ctx, job, &claims).await;
+    let gate = gate::decide(&job, &observed, world::now());
+    let mut steps = diff::steps(&job, &observed, phase, &gate, &rendered.objects);
     let mut waits = None;
-    if let Some(wait) = progress::hosts_wait(&job, &seen, phase, &gate, &steps) {
+    if let Some(wait) = progress::hosts_wait(&job, &observed, phase, &gate, &steps) {
         waits = ctx.progress.left(key, wait);
         steps.retain(|step| waits.is_none() || !progress::is_hosts(&job, step));
     }
@@ -137,9 +137,9 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     done.failures.extend(held.failures);
     let Rendered { render_error, pinned, notes, ignored, unavailable, .. } = rendered;
     let outcome = Outcome { done, gate, render_error, pinned, notes, ignored };
-    let seen = ctx.cluster.observe(&job);
-    let mut tale = status::next(&job, &seen, &outcome, world::now());
-    if let Some(wait) = progress::status_wait(&job, &seen, phase, &tale) {
+    let observed = ctx.cluster.observe(&job);
+    let mut tale = status::next(&job, &observed, &outcome, world::now());
+    if let Some(wait) = progress::status_wait(&job, &observed, phase, &tale) {
         let left = ctx.progress.left(key, wait);
         tale.status = tale.status.filter(|_| left.is_none());
         waits = left.or(waits);
@@ -165,7 +165,7 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
 /// A job, what exists of it, and what should.
 struct Look {
     job: ValidJob,
-    seen: Seen,
+    observed: ObservedState,
     phase: Phase,
     rendered: Rendered,
 }
@@ -181,16 +181,16 @@ async fn look<'a>(
     loop {
         // Never closed; without a permit it would only take more memory.
         let permit = ctx.rendering.acquire().await.ok();
-        let seen = ctx.cluster.observe(&job);
-        let phase = phase::of(&job, &seen);
+        let observed = ctx.cluster.observe(&job);
+        let phase = phase::of(&job, &observed);
         let rendered;
         (job, rendered) = match lacks.take() {
             Some(why) => (job, Rendered::from(why)),
-            None => render(ctx, job, claims, &seen, phase).await,
+            None => render(ctx, job, claims, &observed, phase).await,
         };
-        let Some(pin) = rendered.lacks else { return (permit, Look { job, seen, phase, rendered }) };
+        let Some(pin) = rendered.lacks else { return (permit, Look { job, observed, phase, rendered }) };
         // Takes a request and a compilation; what there is to see is another thing afterwards.
-        drop((permit, seen));
+        drop((permit, observed));
         lacks = ctx.plugins.fetch(&pin).await.err();
     }
 }
@@ -200,8 +200,9 @@ async fn claims(ctx: &Context, job: &ValidJob) -> Result<Claims, Failed> {
     if job.claim_sources().is_empty() {
         return Ok(Claims::default());
     }
-    let seen = ctx.cluster.observe(job);
-    let is_fresh = phase::needs_plan(phase::of(job, &seen)) && PinState::of(job, &seen) == PinState::Fresh;
+    let observed = ctx.cluster.observe(job);
+    let is_fresh =
+        phase::needs_plan(phase::of(job, &observed)) && PinState::of(job, &observed) == PinState::Fresh;
     if is_fresh { ctx.cluster.claims(job).await } else { Ok(Claims::default()) }
 }
 
@@ -210,17 +211,17 @@ async fn render(
     ctx: &Context,
     job: ValidJob,
     claims: &Claims,
-    seen: &Seen,
+    observed: &ObservedState,
     phase: Phase,
 ) -> (ValidJob, Rendered) {
     if !phase::needs_plan(phase) {
         return (job, Rendered::default());
     }
-    if secret::lacks_known_hosts(&job, seen) {
+    if secret::lacks_known_hosts(&job, observed) {
         let secret = job.names().secret();
         return (job, RenderError::KnownHostsMissing { secret }.into());
     }
-    let (pin, fresh) = match PinState::of(&job, seen) {
+    let (pin, fresh) = match PinState::of(&job, observed) {
         PinState::Pinned(pin) if ctx.plugins.lacks(&pin) => {
             return (job, Rendered { lacks: Some(pin), ..Rendered::default() });
         }
@@ -236,14 +237,14 @@ async fn render(
             Err(render_error) => return (job, render_error.into()),
         },
         PinState::Adopted => {
-            let rendered = keep_up(ctx, &job, seen).await;
+            let rendered = keep_up(ctx, &job, observed).await;
             return (job, rendered);
         }
         PinState::Lost(why) => return (job, RenderError::PinLost { why }.into()),
     };
     let job = job.under_domain(pin.cluster_domain.as_deref());
     let gated = desired::launcher::gated(&job, &ctx.gang);
-    let granted = match ctx.plugins.render(&job, &pin, seen, gated).await {
+    let granted = match ctx.plugins.render(&job, &pin, observed, gated).await {
         Ok(granted) => granted,
         Err(why) => return (job, why.into()),
     };
@@ -259,9 +260,9 @@ async fn render(
 }
 
 /// What is kept up of a job that the MPI Operator started. Where no plugin serves it, its host list stays as it is.
-async fn keep_up(ctx: &Context, job: &ValidJob, seen: &Seen) -> Rendered {
+async fn keep_up(ctx: &Context, job: &ValidJob, observed: &ObservedState) -> Rendered {
     let granted = match ctx.plugins.choose(job) {
-        Ok(pin) => match ctx.plugins.render(job, &pin, seen, false).await {
+        Ok(pin) => match ctx.plugins.render(job, &pin, observed, false).await {
             Ok(granted) => Some(granted),
             Err(NoPlan::RenderError(_)) => None,
             Err(why) => return why.into(),

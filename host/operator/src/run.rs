@@ -35,7 +35,7 @@ use coxswain_cluster::{
     index::Shared,
     key::JobKey,
     kinds,
-    last_seen::LastSeen,
+    last_activity::LastActivity,
     live::{Claimed, Live},
     metrics::Metrics,
     pace::Pace,
@@ -116,14 +116,14 @@ pub async fn operate(
         wake: Arc::clone(&live.wake),
         metrics: Arc::clone(&metrics),
         namespace,
-        last_seen: LastSeen::default(),
+        last_activity: LastActivity::default(),
         events: live.events.clone(),
         standing: standing.clone(),
     };
     let mut kinds = start_watches(&mut tasks, &watches, &client, &options.gang);
     let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &watches)?;
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
-    let sight = Sight::new(kinds, watches.last_seen.clone());
+    let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
     serve_health(&mut tasks, options.health_port, sight.clone(), standing.clone()).await?;
     let sources = serve::metrics::Sources {
@@ -253,7 +253,7 @@ fn start_plugins(
     let plugins = Arc::new(plugins);
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
-    let (last_seen, metrics) = (watches.last_seen.clone(), Arc::clone(&watches.metrics));
+    let (last_activity, metrics) = (watches.last_activity.clone(), Arc::clone(&watches.metrics));
     let floor = options.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
         // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
@@ -262,7 +262,7 @@ fn start_plugins(
             return;
         }
         let tell = |answer: Answer| tell_of_plugin(&live, &namespace, answer);
-        let followed = Followed { client, namespace: &namespace, last_seen, metrics };
+        let followed = Followed { client, namespace: &namespace, last_activity, metrics };
         plugins::follow(following, followed, turns, ready, tell).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
@@ -313,7 +313,7 @@ async fn serve_health(tasks: &mut Tasks, port: u16, sight: Sight, standing: Stan
     }
     let checks = serve::health::Checks {
         leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
-        unseen: Arc::new(move || sight.unseen().iter().map(ToString::to_string).collect()),
+        unsynced: Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect()),
     };
     let listener = serve::listen(port).await?;
     tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));

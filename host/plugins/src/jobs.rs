@@ -25,7 +25,7 @@ pub struct LiveJobs {
 }
 
 /// A job and how its plugins see it.
-pub struct Seen {
+pub struct ObservedJob {
     /// The job, under the cluster domain of its pin.
     pub job: ValidJob,
     /// The same for plugins.
@@ -53,8 +53,9 @@ impl LiveJobs {
             if !rows.is_empty() && rows.iter().all(JobRow::has_ended) {
                 continue;
             }
-            let configs = index.configs.of(key).iter().filter_map(|config| config.seen.pin.as_ref());
-            let launchers = index.launchers.of(key).iter().filter_map(|launcher| launcher.seen.pin.as_ref());
+            let configs = index.configs.of(key).iter().filter_map(|config| config.observed.pin.as_ref());
+            let launchers =
+                index.launchers.of(key).iter().filter_map(|launcher| launcher.observed.pin.as_ref());
             for text in configs.chain(launchers) {
                 let pin =
                     read.entry(Arc::clone(text)).or_insert_with(|| Pin::from_annotation(text).map(Arc::new));
@@ -66,13 +67,13 @@ impl LiveJobs {
     }
 
     /// A job for a shadow render; `None` if it is gone, or wrong by now.
-    pub fn see(&self, key: &JobKey, pin: &Pin) -> Option<Seen> {
+    pub fn see(&self, key: &JobKey, pin: &Pin) -> Option<ObservedJob> {
         let raw = self.index.job(key)?;
         let domain = pin.cluster_domain.as_deref();
         let Verdict::Valid(job) = ValidJob::parse(&raw, domain) else { return None };
         let job = job.under_domain(domain);
         let gated = desired::launcher::gated(&job, &self.gang);
         let view = job.view_pinned(pin, gated);
-        Some(Seen { job, view })
+        Some(ObservedJob { job, view })
     }
 }

@@ -9,7 +9,7 @@ use futures::{StreamExt as _, stream};
 
 use crate::{
     jobs::LiveJobs,
-    jobs::Seen,
+    jobs::ObservedJob,
     probes,
     registry::{Active, merged},
     serving::Plugins,
@@ -186,12 +186,12 @@ impl Plugins {
         key: JobKey,
         pin: Arc<Pin>,
     ) -> Option<(JobKey, Compared)> {
-        let seen = jobs.see(&key, &pin)?;
-        let old = self.chain(&seen.job, &pin).await.ok()?;
-        let new = replaced(&old, &pin, candidate, &seen);
+        let observed = jobs.see(&key, &pin)?;
+        let old = self.chain(&observed.job, &pin).await.ok()?;
+        let new = replaced(&old, &pin, candidate, &observed);
         let _permit = self.calls.acquire().await.ok()?;
         let policy = self.rules.policy.clone();
-        let compared = world::compute(move || shadow::compare(&seen, &old, &new, &policy)).await;
+        let compared = world::compute(move || shadow::compare(&observed, &old, &new, &policy)).await;
         Some((key, compared.unwrap_or_else(|panicked| Compared::Failed(panicked.to_string()))))
     }
 
@@ -258,9 +258,9 @@ fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTr
 }
 
 /// The chain of a pin with the candidate in it, with the settings that the job would have been pinned to.
-fn replaced(old: &Chain, pin: &Pin, candidate: &Active, seen: &Seen) -> Chain {
+fn replaced(old: &Chain, pin: &Pin, candidate: &Active, observed: &ObservedJob) -> Chain {
     let name = candidate.plugin.name();
-    let jobs = seen.job.options().settings.get(name);
+    let jobs = observed.job.options().settings.get(name);
     let settings = merged(candidate.plugin.descriptor(), &candidate.candidate.settings, jobs);
     let new = Link { plugin: candidate.plugin.clone(), settings: as_settings(&settings) };
     let link =

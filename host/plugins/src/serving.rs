@@ -15,10 +15,10 @@ use std::{
 use anyhow::{Context as _, Result};
 use coxswain_model::{
     job::ValidJob,
+    observed::ObservedState,
     pin::{Digest, Pin, PinnedPlugin},
     plan::{Failure, Plan, Violation},
     policy::{self, ClusterPolicy, Granted},
-    seen::Seen,
     status::RenderError,
 };
 use coxswain_sandbox::{Chain, Child, Compiler, Fault, Link, Plugin, Sandbox};
@@ -228,10 +228,10 @@ impl Plugins {
         &self,
         job: &ValidJob,
         pin: &Pin,
-        seen: &Seen,
+        observed: &ObservedState,
         gated: bool,
     ) -> Result<Granted, NoPlan> {
-        let (plan, chain) = self.plan(job, pin, seen, gated).await?;
+        let (plan, chain) = self.plan(job, pin, observed, gated).await?;
         self.grant(job, &plan, &chain).map_err(Into::into)
     }
 
@@ -240,12 +240,12 @@ impl Plugins {
         &self,
         job: &ValidJob,
         pin: &Pin,
-        seen: &Seen,
+        observed: &ObservedState,
         gated: bool,
     ) -> Result<(Plan, Chain), NoPlan> {
         let chain = self.chain(job, pin).await?;
         let view = job.view_pinned(pin, gated);
-        let members = job.members(seen);
+        let members = job.members(observed);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = world::compute(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
         match called.await {

@@ -26,7 +26,7 @@ use crate::{
     verdict::{Refusal, Verdict},
 };
 use coxswain_cluster::{
-    last_seen::LastSeen,
+    last_activity::LastActivity,
     metrics::Metrics,
     watch::{Follow, Source},
 };
@@ -63,7 +63,7 @@ pub struct Followed<'a> {
     /// The plugin namespace.
     pub namespace: &'a str,
     /// Told of signs of life.
-    pub last_seen: LastSeen,
+    pub last_activity: LastActivity,
     /// Counts events.
     pub metrics: Arc<Metrics>,
 }
@@ -77,7 +77,7 @@ pub async fn follow(
     ready: watch::Sender<bool>,
     answer: impl FnMut(Answer) + Send,
 ) {
-    let Followed { client, namespace, last_seen, metrics } = followed;
+    let Followed { client, namespace, last_activity, metrics } = followed;
     revive_all(&plugins).await;
     let api = Api::<ConfigMap>::namespaced(client.clone(), namespace);
     let wishes = Wishes { plugins, api, by_name: BTreeMap::new(), listed: BTreeSet::new(), recalled: None };
@@ -89,7 +89,7 @@ pub async fn follow(
         folds: Folded::into(inbox.clone()),
         // Not what counts as ready: they have to be answered, too.
         synced: watch::Sender::new(false),
-        last_seen,
+        last_activity,
         metrics,
     };
     join(watching.run(), wishes.answer(inbox, turns, ready, answer)).await;

@@ -14,10 +14,10 @@ use coxswain_model::{
     desired::{self, Desired, Gang},
     explain::{self, Explained},
     job::{ValidJob, Verdict, violation},
+    observed::ObservedState,
     pin::Pin,
     plan::Plan,
     policy::{ClusterPolicy, Granted},
-    seen::Seen,
     status::RenderError,
 };
 use coxswain_sandbox::Plugin;
@@ -131,7 +131,7 @@ impl Rendering {
             Err(render_error) => return Ok(Err(render_error)),
         };
         let gated = desired::launcher::gated(&job, &Gang::Off);
-        let (plan, chain) = match plugins.plan(&job, &pin, &Seen::default(), gated).await {
+        let (plan, chain) = match plugins.plan(&job, &pin, &ObservedState::default(), gated).await {
             Ok(planned) => planned,
             Err(NoPlan::RenderError(render_error)) => return Ok(Err(render_error)),
             Err(NoPlan::Unavailable(error)) => return Err(error),

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use coxswain_model::{
     api::wire,
-    seen::Uid,
+    observed::Uid,
     step::{FailureReason, Kind, ObjectName, StepFailure},
 };
 use http::Method;

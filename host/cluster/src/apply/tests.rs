@@ -1,7 +1,7 @@
 use coxswain_model::{
     api::wire,
     job::Verdict,
-    seen::{PodPhase, Seen, Uid, Version},
+    observed::{ObservedState, PodPhase, Uid, Version},
     step::{FailureReason, Kind},
 };
 use pretty_assertions::assert_eq;
@@ -82,8 +82,8 @@ impl Bench {
         applier.apply(steps).await
     }
 
-    fn seen(&self) -> Seen {
-        self.index.read().seen(&key(), &self.job)
+    fn observed(&self) -> ObservedState {
+        self.index.read().observed(&key(), &self.job)
     }
 }
 
@@ -157,12 +157,12 @@ async fn what_was_created_is_seen_at_once() {
         ])
         .await;
 
-    let seen = bench.seen();
+    let observed = bench.observed();
     let uid = Uid::from(UID);
-    assert!(seen.service.unwrap().object.is_controlled_by(&uid));
-    assert!(seen.config.unwrap().object.is_controlled_by(&uid));
-    assert!(seen.launcher.unwrap().object.is_controlled_by(&uid));
-    let pods: Vec<_> = seen.pods.iter().map(|pod| (pod.index, pod.phase)).collect();
+    assert!(observed.service.unwrap().object.is_controlled_by(&uid));
+    assert!(observed.config.unwrap().object.is_controlled_by(&uid));
+    assert!(observed.launcher.unwrap().object.is_controlled_by(&uid));
+    let pods: Vec<_> = observed.pods.iter().map(|pod| (pod.index, pod.phase)).collect();
     assert_eq!(pods, [(0, PodPhase::Pending), (1, PodPhase::Pending), (2, PodPhase::Pending)]);
 }
 
@@ -218,7 +218,7 @@ async fn a_quota_met_on_the_way_stops_what_stands_in_line() {
 
     assert!(bench.fake.asked().len() < 400, "{} requests", bench.fake.asked().len());
     assert_eq!(done.failures.len(), REPORTED);
-    assert_eq!(bench.seen().pods.len(), done.created);
+    assert_eq!(bench.observed().pods.len(), done.created);
 }
 
 #[tokio::test(start_paused = true)]
@@ -453,7 +453,7 @@ async fn what_the_mpi_operator_made_gets_the_label_that_our_watches_select() {
     let patch = &bench.fake.asked()[2];
     assert_eq!(patch.body, json!({"metadata": {"uid": "l", "labels": {wire::LABEL_JOB: "pi"}}}));
     assert_eq!(patch.content, "application/merge-patch+json");
-    assert!(bench.seen().launcher.unwrap().suspended);
+    assert!(bench.observed().launcher.unwrap().suspended);
 }
 
 #[tokio::test(start_paused = true)]
@@ -464,7 +464,7 @@ async fn a_creation_whose_answer_was_lost_counts_as_done() {
 
     assert_eq!(done.failures, []);
     assert_eq!(bench.fake.lines(), ["POST jobs pi-launcher", "GET pi-launcher"]);
-    assert!(bench.seen().launcher.is_some());
+    assert!(bench.observed().launcher.is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -475,7 +475,7 @@ async fn what_belongs_to_someone_else_is_left_alone() {
 
     assert_eq!(done.failures[0].reason, FailureReason::Foreign);
     assert_eq!(bench.fake.lines(), ["POST jobs pi-launcher", "GET pi-launcher"]);
-    assert_eq!(bench.seen().launcher, None);
+    assert_eq!(bench.observed().launcher, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -527,8 +527,8 @@ async fn what_another_operator_made_is_found_by_name_and_the_launcher_last() {
             "PATCH pi-launcher"
         ]
     );
-    let seen = bench.seen();
-    assert!(seen.service.is_some() && seen.config.is_some() && seen.launcher.is_some());
+    let observed = bench.observed();
+    assert!(observed.service.is_some() && observed.config.is_some() && observed.launcher.is_some());
 }
 
 fn delete(version: Option<u64>) -> Step {
@@ -558,7 +558,7 @@ async fn a_delete_names_the_object_that_it_means() {
     let options = &bench.fake.asked()[0].body;
     assert_eq!(options["preconditions"], json!({"uid": "p", "resourceVersion": "5"}));
     assert_eq!(options["propagationPolicy"], "Background");
-    let pod = &bench.seen().pods[0];
+    let pod = &bench.observed().pods[0];
     assert_eq!((pod.deleting, pod.version), (true, Version(9)));
 }
 
@@ -570,7 +570,7 @@ async fn what_is_gone_already_is_as_good_as_deleted() {
 
         let (done, another_pass) = bench.apply(vec![delete(None)]).await;
 
-        assert_eq!((done.deleted, done.failures.len(), bench.seen().pods.len()), (1, 0, 0), "{status}");
+        assert_eq!((done.deleted, done.failures.len(), bench.observed().pods.len()), (1, 0, 0), "{status}");
         assert!(another_pass, "nothing more is heard of it");
     }
     let bench = Bench::new(|_, _| Reply::refused(409, "Conflict"));
@@ -587,7 +587,7 @@ async fn what_goes_at_once_is_looked_after_at_once() {
 
     let (done, another_pass) = bench.apply(vec![delete(None)]).await;
 
-    assert_eq!((done.deleted, another_pass, bench.seen().pods.len()), (1, true, 0));
+    assert_eq!((done.deleted, another_pass, bench.observed().pods.len()), (1, true, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -658,7 +658,7 @@ async fn a_launcher_that_ran_before_is_reset_and_then_resumed() {
     assert_eq!(asked[1].body["status"], json!({"startTime": null}));
     assert_eq!(asked[2].body["metadata"]["resourceVersion"], "9");
     assert_eq!(asked[2].body.pointer("/spec/template/spec/nodeSelector"), Some(&json!({"a": "b"})));
-    assert!(!bench.seen().launcher.unwrap().suspended);
+    assert!(!bench.observed().launcher.unwrap().suspended);
 }
 
 /// The rows are there, the objects are not: the watch has lost their ends.
@@ -711,13 +711,13 @@ async fn what_a_write_does_not_find_is_forgotten() {
             assert_eq!(done.failures[0].reason, FailureReason::Conflict);
         }
 
-        let seen = bench.seen();
+        let observed = bench.observed();
         let rows = [
-            seen.service.is_some(),
-            seen.config.is_some(),
-            seen.secret.is_some(),
-            seen.launcher.is_some(),
-            !seen.pods.is_empty(),
+            observed.service.is_some(),
+            observed.config.is_some(),
+            observed.secret.is_some(),
+            observed.launcher.is_some(),
+            !observed.pods.is_empty(),
         ];
         assert_eq!(rows.into_iter().filter(|stays| *stays).count(), left, "{rows:?}");
     }
@@ -751,6 +751,6 @@ async fn a_config_map_with_another_pin_stops_the_reconcile_and_is_seen() {
         let reasons: Vec<_> = done.failures.iter().map(|failure| failure.reason).collect();
         assert_eq!((done.created, reasons.len()), (created, 1 - created), "{theirs}");
         assert!(reasons.iter().all(|reason| *reason == FailureReason::Conflict));
-        assert_eq!(bench.seen().config.unwrap().pin.as_deref(), Some(theirs));
+        assert_eq!(bench.observed().config.unwrap().pin.as_deref(), Some(theirs));
     }
 }

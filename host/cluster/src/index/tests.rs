@@ -2,7 +2,7 @@ use coxswain_model::{
     api::wire,
     desired::Gang,
     job::Verdict,
-    seen::{LauncherGone, Uid, Version},
+    observed::{LauncherGone, Uid, Version},
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -40,7 +40,7 @@ fn valid(index: &Index) -> ValidJob {
     }
 }
 
-fn pod(role: &str, name: &str, created: &str, version: u64) -> PodSeen {
+fn pod(role: &str, name: &str, created: &str, version: u64) -> ObservedPod {
     let object = json!({"metadata": {
         "name": name, "namespace": "team-a", "uid": format!("u-{name}"), "resourceVersion": version.to_string(),
         "creationTimestamp": created,
@@ -62,12 +62,12 @@ fn a_job_is_seen_with_everything_that_bears_its_names() {
         index.secrets.shown(&key(), row);
     }
 
-    let seen = index.seen(&key(), &valid(&index));
+    let observed = index.observed(&key(), &valid(&index));
 
-    assert_eq!(seen.config.unwrap().object.uid, Uid::from("pi-config"));
-    assert_eq!(seen.files.unwrap().object.uid, Uid::from("pi-files"));
-    assert_eq!(seen.secret, None);
-    assert_eq!(seen.service, None);
+    assert_eq!(observed.config.unwrap().object.uid, Uid::from("pi-config"));
+    assert_eq!(observed.files.unwrap().object.uid, Uid::from("pi-files"));
+    assert_eq!(observed.secret, None);
+    assert_eq!(observed.service, None);
 }
 
 #[test]
@@ -84,11 +84,11 @@ fn workers_come_by_index_and_launchers_by_age() {
         index.pods.shown(&key(), pod(role, name, created, version));
     }
 
-    let seen = index.seen(&key(), &valid(&index));
+    let observed = index.observed(&key(), &valid(&index));
 
-    let order: Vec<(u32, &str)> = seen.pods.iter().map(|pod| (pod.index, &*pod.name)).collect();
+    let order: Vec<(u32, &str)> = observed.pods.iter().map(|pod| (pod.index, &*pod.name)).collect();
     assert_eq!(order, [(9, ""), (10, ""), (0, "pi-launcher-b"), (0, "pi-launcher-a")]);
-    assert_eq!(seen.pods[0].created, late.parse::<Timestamp>().unwrap());
+    assert_eq!(observed.pods[0].created, late.parse::<Timestamp>().unwrap());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_status_is_no_wish_and_an_annotation_is_one() {
 }
 
 /// A launcher's pod.
-fn launcher(version: u64, changes: &serde_json::Value) -> PodSeen {
+fn launcher(version: u64, changes: &serde_json::Value) -> ObservedPod {
     let mut object = json!({
         "metadata": {
             "name": "pi-launcher-a", "namespace": "team-a", "uid": "l", "resourceVersion": version.to_string(),
@@ -146,7 +146,7 @@ fn noon() -> Timestamp {
 fn asked(index: &mut Index) -> Option<Timestamp> {
     index.note_left(noon());
     index.jobs.shown(&key(), job_row("90", &json!({})));
-    index.seen(&key(), &valid(index)).asked
+    index.observed(&key(), &valid(index)).asked
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_launcher_that_a_new_list_lacks_has_left() {
 }
 
 /// The launcher Job of [`key`].
-fn launcher_job(version: u64, end: Option<&str>) -> Named<LauncherSeen> {
+fn launcher_job(version: u64, end: Option<&str>) -> Named<ObservedLauncher> {
     let end = end.map(|kind| json!([{"type": kind, "status": "True"}]));
     let object = json!({
         "metadata": {
@@ -238,8 +238,8 @@ fn with_launcher(end: Option<&str>) -> Index {
 
 fn look(index: &mut Index) -> (Option<bool>, LauncherGone) {
     index.note_left(noon());
-    let seen = index.seen(&key(), &valid(index));
-    (seen.launcher.map(|launcher| launcher.end.is_some()), seen.launcher_gone)
+    let observed = index.observed(&key(), &valid(index));
+    (observed.launcher.map(|launcher| launcher.end.is_some()), observed.launcher_gone)
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_launcher_job_that_is_deleted_before_its_end_is_told_from_one_that_a_new_lis
     relisted.launchers.listed_all(Version(50));
     assert_eq!(look(&mut relisted), (None, LauncherGone::Unknown));
     relisted.gone.not_found(key(), &Uid::from("j"));
-    assert_eq!(look(&mut relisted), (None, LauncherGone::Unseen));
+    assert_eq!(look(&mut relisted), (None, LauncherGone::Unobserved));
 }
 
 #[test]

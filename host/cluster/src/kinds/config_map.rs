@@ -2,8 +2,8 @@
 
 use coxswain_model::{
     api::wire,
+    observed::{ObservedConfig, ObservedObject, Uid},
     pin,
-    seen::{ConfigSeen, ObjectSeen, Uid},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ impl Watched for DecodedConfigMap {
     const FACTS: Facts =
         Facts { kind: "ConfigMap", api_version: "v1", plural: "configmaps", metadata_only: true };
 
-    type Row = Named<ConfigSeen>;
+    type Row = Named<ObservedConfig>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
         let job = labelled(&self.metadata, wire::LABEL_JOB)?;
@@ -41,12 +41,12 @@ impl Watched for DecodedConfigMap {
                 .map(|owner| Uid::from(clipped(&owner.uid)))
                 .next();
         }
-        let seen = ConfigSeen {
+        let observed = ObservedConfig {
             object,
             content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
             pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
         };
-        Some((job, Named::new(&self.metadata, seen)))
+        Some((job, Named::new(&self.metadata, observed)))
     }
 
     fn rows(index: &Index) -> &Table<Self::Row> {
@@ -62,12 +62,12 @@ impl Written for DecodedConfigMap {
     const ANSWERED_BY_METADATA: bool = true;
 }
 
-impl HoldsObject for ConfigSeen {
-    fn object(&self) -> &ObjectSeen {
+impl HoldsObject for ObservedConfig {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

@@ -2,7 +2,7 @@
 
 use coxswain_model::{
     api::wire,
-    seen::{PodFailure, PodPhase, PodSeen, Role, Uid, Version},
+    observed::{ObservedPod, PodFailure, PodPhase, Role, Uid, Version},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -94,14 +94,14 @@ struct Span {
 impl Watched for DecodedPod {
     const FACTS: Facts = Facts { kind: "Pod", api_version: "v1", plural: "pods", metadata_only: false };
 
-    type Row = PodSeen;
+    type Row = ObservedPod;
 
     /// In the MPI Operator's words.
     fn selector() -> Option<String> {
         Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME))
     }
 
-    fn row(self) -> Option<(JobKey, PodSeen)> {
+    fn row(self) -> Option<(JobKey, ObservedPod)> {
         let Self { metadata: meta, spec, status } = self;
         let job = labelled(&meta, wire::LABEL_JOB_NAME)?;
         let name = meta.name.as_deref()?;
@@ -124,7 +124,7 @@ impl Watched for DecodedPod {
         let failure = (phase == PodPhase::Failed)
             .then(|| Box::new(PodFailure { reason: status.reason, message: status.message, finished }));
         let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
-        let row = PodSeen {
+        let row = ObservedPod {
             role,
             index,
             name,
@@ -166,7 +166,7 @@ impl Written for DecodedPod {
     }
 }
 
-impl Row for PodSeen {
+impl Row for ObservedPod {
     fn uid(&self) -> &Uid {
         &self.uid
     }
@@ -210,7 +210,7 @@ impl Row for PodSeen {
     }
 
     fn asks_dns(&self) -> bool {
-        PodSeen::asks_dns(self)
+        ObservedPod::asks_dns(self)
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use coxswain_model::{
     api::wire,
-    seen::{PodPhase, Role},
+    observed::{PodPhase, Role},
 };
 use serde_json::{Value, json};
 
@@ -97,11 +97,14 @@ fn a_launcher_job_tells_how_it_ended() {
 
     let (_, launcher) = row::<DecodedJob>(object).unwrap();
 
-    let Named { seen, name } = launcher;
-    let end = seen.end.unwrap();
-    assert_eq!((&*name, seen.started, seen.failed, seen.suspended), ("pi-launcher", true, 2, false));
+    let Named { observed, name } = launcher;
+    let end = observed.end.unwrap();
+    assert_eq!(
+        (&*name, observed.started, observed.failed, observed.suspended),
+        ("pi-launcher", true, 2, false)
+    );
     assert_eq!((end.complete, end.reason.as_str(), end.time), (false, "BackoffLimitExceeded", None));
-    assert_eq!(seen.pin.as_deref(), Some("{}"));
+    assert_eq!(observed.pin.as_deref(), Some("{}"));
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn the_files_belong_to_their_owner_although_it_is_no_controller() {
 
     let (_, files) = row::<DecodedConfigMap>(object).unwrap();
 
-    assert!(files.seen.object.is_controlled_by(&Uid::from("j")));
+    assert!(files.observed.object.is_controlled_by(&Uid::from("j")));
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn a_service_with_another_selector_is_told_from_ours() {
         }))
         .unwrap()
         .1
-        .seen
+        .observed
     };
     let ours = json!({wire::LABEL_OPERATOR_NAME: "mpi-operator", wire::LABEL_JOB_NAME: "pi"});
     let mut more = ours.clone();
@@ -146,7 +149,7 @@ fn a_pod_group_is_found_by_its_controller() {
 
     let (job, ours) = group("MPIJob").unwrap();
 
-    assert_eq!((job, ours.seen.resources), (JobKey::new("team-a", "pi"), vec![Box::from("cpu")]));
+    assert_eq!((job, ours.observed.resources), (JobKey::new("team-a", "pi"), vec![Box::from("cpu")]));
     assert!(group("Job").is_none());
 }
 
@@ -177,12 +180,12 @@ fn a_slice_publishes_the_pods_that_dns_answers_for() {
     let (job, slice) = row::<DecodedEndpointSlice>(slice).unwrap();
 
     assert_eq!(job, JobKey::new("team-a", "pi"));
-    assert_eq!(*slice.seen.pods, [Uid::from("ready"), Uid::from("silent")]);
+    assert_eq!(*slice.observed.pods, [Uid::from("ready"), Uid::from("silent")]);
     let empty = json!({
         "metadata": {"name": "pi-x", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
         "endpoints": null,
     });
-    assert!(row::<DecodedEndpointSlice>(empty).unwrap().1.seen.pods.is_empty());
+    assert!(row::<DecodedEndpointSlice>(empty).unwrap().1.observed.pods.is_empty());
 }
 
 #[test]
@@ -205,5 +208,5 @@ fn of_what_a_tenant_writes_little_is_kept_however_long_it_is() {
     {
         assert!(kept.len() < 2048, "{} bytes: {}", kept.len(), &kept[..500]);
     }
-    assert!(config.seen.pin.is_some(), "that there is one is known");
+    assert!(config.observed.pin.is_some(), "that there is one is known");
 }

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 
 use super::{
     check::Picture,

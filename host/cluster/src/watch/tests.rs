@@ -37,7 +37,7 @@ fn bench(answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> B
         wake: Arc::new(move |job, _| told.lock().unwrap().push(job.clone())),
         metrics,
         namespace: None,
-        last_seen: LastSeen::default(),
+        last_activity: LastActivity::default(),
         events: sink,
         standing: Standing::default(),
     };
@@ -257,10 +257,10 @@ async fn a_watch_that_has_gone_silent_is_opened_again_where_it_was() {
         events(stream::iter([event("ADDED", &job("pi", 1, 26))]))
     });
     bench.lists_all_within(Duration::from_secs(5)).await;
-    assert!(bench.watches.last_seen.age("MPIJob").unwrap() < Duration::from_secs(1));
+    assert!(bench.watches.last_activity.age("MPIJob").unwrap() < Duration::from_secs(1));
 
     sleep(Duration::from_mins(1)).await;
-    assert!(bench.watches.last_seen.age("MPIJob").unwrap() > Duration::from_secs(55));
+    assert!(bench.watches.last_activity.age("MPIJob").unwrap() > Duration::from_secs(55));
     sleep(Duration::from_secs(110)).await;
 
     assert_eq!(bench.jobs(), ["pi"]);

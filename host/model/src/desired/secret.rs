@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{overlay, owned};
-use crate::{api::wire, job::ValidJob, json::at, seen::Seen};
+use crate::{api::wire, job::ValidJob, json::at, observed::ObservedState};
 
 /// Both halves, as files.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn with_keys(manifest: &Value, keys: &KeyPair) -> Value {
 }
 
 /// The job's pods would mount known hosts that its Secret, made earlier, does not have, and hang.
-pub fn lacks_known_hosts(job: &ValidJob, seen: &Seen) -> bool {
-    let ours = seen.secret.as_ref().filter(|secret| secret.object.is_controlled_by(job.uid()));
+pub fn lacks_known_hosts(job: &ValidJob, observed: &ObservedState) -> bool {
+    let ours = observed.secret.as_ref().filter(|secret| secret.object.is_controlled_by(job.uid()));
     job.options().checks_host_keys && ours.is_some_and(|secret| !secret.has_known_hosts)
 }

@@ -12,14 +12,14 @@ use crate::{
     api::{mpijob::JobStatus, wire},
     condition,
     job::ValidJob,
+    observed::ObservedState,
     phase::Phase,
-    seen::Seen,
 };
 
 /// A status update while it is being written.
 pub(super) struct Draft<'a> {
     pub job: &'a ValidJob,
-    pub seen: &'a Seen,
+    pub observed: &'a ObservedState,
     pub outcome: &'a Outcome,
     pub now: Timestamp,
     pub exactly: Timestamp,

@@ -9,9 +9,9 @@ use crate::{
     job::{Replica, ValidJob},
     json::at,
     names::HostName,
+    observed::{ObservedPod, ObservedState, PodPhase},
     pin::Pin,
     quantity::Quantity,
-    seen::{PodPhase, PodSeen, Seen},
 };
 
 /// Where sshd listens unless something is said.
@@ -74,15 +74,15 @@ impl ValidJob {
 
     /// The pods that may execute ranks, for host discovery: workers by index, then the launcher if it runs ranks.
     /// Pods of others and workers that are about to be removed do not count.
-    pub fn members(&self, seen: &Seen) -> Vec<Member> {
+    pub fn members(&self, observed: &ObservedState) -> Vec<Member> {
         let owned =
-            |pod: &&PodSeen| pod.controller.as_ref() == Some(self.uid()) && pod.index < self.workers();
-        let mut workers: Vec<&PodSeen> = seen.workers().filter(owned).collect();
+            |pod: &&ObservedPod| pod.controller.as_ref() == Some(self.uid()) && pod.index < self.workers();
+        let mut workers: Vec<&ObservedPod> = observed.workers().filter(owned).collect();
         workers.sort_by_key(|pod| pod.index);
         let workers =
             workers.into_iter().map(|pod| member(wire::ROLE_WORKER, self.worker_host(pod.index), pod));
         // A retried launcher has several pods; the last one counts.
-        let launcher = seen.launcher_pods().filter(|_| self.launcher_runs_ranks()).last();
+        let launcher = observed.launcher_pods().filter(|_| self.launcher_runs_ranks()).last();
         let launcher = launcher.map(|pod| member(wire::ROLE_LAUNCHER, self.launcher_host(), pod));
         workers.chain(launcher).collect()
     }
@@ -105,11 +105,11 @@ impl ValidJob {
     }
 }
 
-fn member(group: &str, host: HostEntry, pod: &PodSeen) -> Member {
+fn member(group: &str, host: HostEntry, pod: &ObservedPod) -> Member {
     Member { group: group.to_owned(), host, state: state(pod), topology: Vec::new() }
 }
 
-fn state(pod: &PodSeen) -> MemberState {
+fn state(pod: &ObservedPod) -> MemberState {
     if pod.is_terminal() {
         MemberState::Finished
     } else if pod.deleting {

@@ -12,8 +12,8 @@ use coxswain_model::{
     diff::{self, Wanted},
     gate::Gate,
     job::{CleanPodPolicy, LauncherCreation, ValidJob},
+    observed::{ObservedPod, ObservedState},
     phase::{self, Phase},
-    seen::{PodSeen, Seen},
     status::Count,
     step::{Kind, ObjectName, Step},
 };
@@ -204,17 +204,17 @@ fn assert_reached(cluster: &Cluster) {
     }
 }
 
-fn assert_cleaned(job: &ValidJob, seen: &Seen, workers: &[u32]) {
+fn assert_cleaned(job: &ValidJob, seen: &ObservedState, workers: &[u32]) {
     if job.clean_pod_policy() != CleanPodPolicy::None {
         assert_stopped(job, seen, workers);
     }
 }
 
 /// Nothing holds devices any more.
-fn assert_stopped(job: &ValidJob, seen: &Seen, workers: &[u32]) {
+fn assert_stopped(job: &ValidJob, seen: &ObservedState, workers: &[u32]) {
     assert!(seen.pod_group.is_none());
     match job.clean_pod_policy() {
-        CleanPodPolicy::Running => assert!(seen.workers().all(PodSeen::is_terminal)),
+        CleanPodPolicy::Running => assert!(seen.workers().all(ObservedPod::is_terminal)),
         CleanPodPolicy::None | CleanPodPolicy::All => assert!(workers.is_empty()),
     }
 }

@@ -1,5 +1,5 @@
 use coxswain_model::{
-    seen::{Uid, Version},
+    observed::{Uid, Version},
     step::Wave,
 };
 use pretty_assertions::assert_eq;

@@ -110,7 +110,7 @@ impl Passes {
     /// One pass, with its panics caught: a bug costs one job's pass, not the operator.
     async fn pass(&self, job: &JobKey) -> Ended {
         let start = Instant::now();
-        let Some(seen) = self.live.job(job) else {
+        let Some(observed) = self.live.job(job) else {
             self.live.metrics.job_gone(job);
             self.live.claimed.forget(job);
             self.context.progress.forget(job);
@@ -121,9 +121,9 @@ impl Passes {
             "pass",
             namespace = &*job.namespace,
             name = &*job.name,
-            uid = seen.metadata.uid
+            uid = observed.metadata.uid
         );
-        let pass = AssertUnwindSafe(reconcile::pass(&self.context, job, &seen))
+        let pass = AssertUnwindSafe(reconcile::pass(&self.context, job, &observed))
             .catch_unwind()
             .instrument(span.clone());
         let (outcome, ended) = match pass.await {

@@ -74,8 +74,8 @@ impl<W: Work> Terms<W> {
             let term = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return,
-                unseen = self.sight.lost() => {
-                    tracing::warn!(unseen = words(&unseen), "no candidate for the lease any more");
+                unsynced = self.sight.lost() => {
+                    tracing::warn!(unsynced = words(&unsynced), "no candidate for the lease any more");
                     self.candidacy.send_replace(false);
                     continue;
                 }
@@ -108,8 +108,8 @@ impl<W: Work> Terms<W> {
             biased;
             _ = stop.wait_for(|stop| *stop) => Over::Stopped,
             _ = terms.wait_for(|now| *now != Some(term)) => Over::Lost,
-            unseen = self.sight.lost() => {
-                tracing::error!(unseen = words(&unseen), "giving the lease up: another replica may see more");
+            unsynced = self.sight.lost() => {
+                tracing::error!(unsynced = words(&unsynced), "giving the lease up: another replica may see more");
                 Over::Blind
             }
             () = &mut work => return Over::Lost,

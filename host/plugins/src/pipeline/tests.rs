@@ -6,7 +6,7 @@ use coxswain_model::{
     api::MpiJob,
     desired::Gang,
     job::{ValidJob, Verdict as Parsed},
-    seen::{ConfigSeen, ObjectSeen},
+    observed::{ObservedConfig, ObservedObject},
     status::RenderError,
 };
 use coxswain_sandbox::{Child, Compiler, Sandbox};
@@ -72,11 +72,14 @@ fn plugins(trust: Trust) -> (Plugins, Shared) {
 fn lives(plugins: &Plugins, index: &Shared, annotations: &serde_json::Value) -> Pin {
     let pin = plugins.choose(&valid(&raw(&json!({})))).unwrap();
     let key = JobKey::new("team-a", "pi");
-    let config =
-        ConfigSeen { object: ObjectSeen::default(), content: None, pin: Some(pin.to_annotation().into()) };
+    let config = ObservedConfig {
+        object: ObservedObject::default(),
+        content: None,
+        pin: Some(pin.to_annotation().into()),
+    };
     let mut index = index.write();
     index.jobs.shown(&key, JobRow::new(&raw(annotations)));
-    index.configs.shown(&key, Named { name: "pi-config".into(), seen: config });
+    index.configs.shown(&key, Named { name: "pi-config".into(), observed: config });
     pin
 }
 
@@ -164,7 +167,7 @@ async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offe
     let refusal = refused(plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await);
     let last_good = plugins.serving("hostile").unwrap();
     index.write().jobs.listing();
-    index.write().jobs.listed_all(coxswain_model::seen::Version::default());
+    index.write().jobs.listed_all(coxswain_model::observed::Version::default());
     let later = plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await;
 
     assert!(refusal.why.contains("team-a/pi: plugin hostile: it used up its"), "{}", refusal.why);
@@ -235,7 +238,8 @@ async fn a_plugin_of_other_namespaces_is_refused_at_each_use() {
     let chosen = plugins.choose(&job);
     // By a name that a tenant wrote into the pin: the component's own counts.
     let forged = Pin { launcher: PinnedPlugin { name: "mine".into(), ..pin.launcher }, ..pin };
-    let rendered = plugins.render(&job, &forged, &coxswain_model::seen::Seen::default(), false).await;
+    let rendered =
+        plugins.render(&job, &forged, &coxswain_model::observed::ObservedState::default(), false).await;
 
     let not_allowed = RenderError::PluginNotAllowed { plugin: "openmpi".into(), namespace: "team-a".into() };
     assert_eq!(chosen, Err(not_allowed.clone()));
@@ -272,7 +276,7 @@ async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_
         let plugins = Arc::clone(&plugins);
         async move {
             let pin = plugins.choose(&job).unwrap();
-            plugins.render(&job, &pin, &coxswain_model::seen::Seen::default(), false).await
+            plugins.render(&job, &pin, &coxswain_model::observed::ObservedState::default(), false).await
         }
     };
 

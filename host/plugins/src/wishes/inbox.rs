@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use tokio::sync::Notify;

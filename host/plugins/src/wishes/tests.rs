@@ -20,7 +20,7 @@ struct Follower {
     plugins: Arc<Plugins>,
     standing: Standing,
     ready: watch::Receiver<bool>,
-    last_seen: LastSeen,
+    last_activity: LastActivity,
     /// Reasons of the events.
     told: Arc<Mutex<Vec<String>>>,
     task: tokio::task::JoinHandle<()>,
@@ -57,15 +57,15 @@ fn uneven(
     let (plugins, turns) = Plugins::in_cluster(Rules::default(), cluster, metrics.registry()).unwrap();
     let plugins = Arc::new(plugins);
     let (sender, ready) = watch::channel(false);
-    let (last_seen, told) = (LastSeen::default(), Arc::<Mutex<Vec<String>>>::default());
-    let (following, seen, telling) = (Arc::clone(&plugins), last_seen.clone(), Arc::clone(&told));
+    let (last_activity, told) = (LastActivity::default(), Arc::<Mutex<Vec<String>>>::default());
+    let (following, observed, telling) = (Arc::clone(&plugins), last_activity.clone(), Arc::clone(&told));
     let task = tokio::spawn(async move {
-        let followed = Followed { client, namespace: "mpi-operator", last_seen: seen, metrics };
+        let followed = Followed { client, namespace: "mpi-operator", last_activity: observed, metrics };
         let tell =
             |answer: Answer| telling.lock().unwrap().push(format!("{} {}", answer.name, answer.reason));
         follow(following, followed, turns, sender, tell).await;
     });
-    Follower { plugins, standing, ready, last_seen, told, task }
+    Follower { plugins, standing, ready, last_activity, told, task }
 }
 
 /// A ConfigMap without a component, so that its wish is refused.
@@ -112,7 +112,7 @@ async fn a_watch_that_is_never_opened_is_asked_for_again() {
     follower.is_ready().await;
 
     sleep(Duration::from_secs(20)).await;
-    assert!(follower.last_seen.age(KIND).unwrap() > Duration::from_secs(15), "it shows");
+    assert!(follower.last_activity.age(KIND).unwrap() > Duration::from_secs(15), "it shows");
     sleep(Duration::from_secs(40)).await;
 
     assert_eq!(follower.told(), ["openmpi PluginRefused"]);

@@ -8,11 +8,11 @@ use pretty_assertions::assert_eq;
 use crate::given::{BOUND, bytes, job, merged};
 
 /// Function, fuel, bytes, reason of each call.
-pub type Seen = Arc<Mutex<Vec<(Function, u64, usize, Option<&'static str>)>>>;
+pub type Observations = Arc<Mutex<Vec<(Function, u64, usize, Option<&'static str>)>>>;
 
 /// A plugin, and what its calls cost.
-pub fn observed(name: &str) -> (coxswain_sandbox::Plugin, Seen) {
-    let seen = Seen::default();
+pub fn observed(name: &str) -> (coxswain_sandbox::Plugin, Observations) {
+    let seen = Observations::default();
     let into = Arc::clone(&seen);
     let observer: Observer = Arc::new(move |call: &Call<'_>| {
         assert!(!call.elapsed.is_zero());

@@ -9,23 +9,23 @@ use crate::{job::ValidJob, names::Names, object::Kind};
 
 /// Everything of one job that exists.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct ObservedState {
     /// Headless Service.
-    pub service: Option<ServiceSeen>,
+    pub service: Option<ObservedService>,
     /// ConfigMap with hostfile and script.
-    pub config: Option<ConfigSeen>,
+    pub config: Option<ObservedConfig>,
     /// ConfigMap with the files for every pod.
-    pub files: Option<ConfigSeen>,
+    pub files: Option<ObservedConfig>,
     /// Secret with the key pair; its values are never read.
-    pub secret: Option<SecretSeen>,
+    pub secret: Option<ObservedSecret>,
     /// Launcher Job. One that has ended and is gone stands here until the job's status says how it ended.
-    pub launcher: Option<LauncherSeen>,
+    pub launcher: Option<ObservedLauncher>,
     /// What became of it where there is none.
     pub launcher_gone: LauncherGone,
     /// Gang scheduling's group.
-    pub pod_group: Option<PodGroupSeen>,
+    pub pod_group: Option<ObservedPodGroup>,
     /// Worker and launcher pods: workers by index, then launcher pods by creation.
-    pub pods: Vec<PodSeen>,
+    pub pods: Vec<ObservedPod>,
     /// Pods whose host name the Service's `EndpointSlice`s hold: DNS answers from these.
     pub published: HashSet<Uid>,
     /// When a launcher pod of a job of this name left, this one or an earlier one: until then it may have asked DNS.
@@ -35,7 +35,7 @@ pub struct Seen {
 
 /// What every object has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ObjectSeen {
+pub struct ObservedObject {
     /// For preconditions.
     pub uid: Uid,
     /// For preconditions.
@@ -49,9 +49,9 @@ pub struct ObjectSeen {
 
 /// A Service, with what we own of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServiceSeen {
+pub struct ObservedService {
     /// Identity.
-    pub object: ObjectSeen,
+    pub object: ObservedObject,
     /// The selector is the one we write.
     pub selects_job: bool,
     /// Keys of the selector that we do not write.
@@ -62,27 +62,27 @@ pub struct ServiceSeen {
 
 /// An `EndpointSlice` of the Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SliceSeen {
+pub struct ObservedSlice {
     /// Identity.
-    pub object: ObjectSeen,
+    pub object: ObservedObject,
     /// Pods that it gives out by a host name of their own.
     pub pods: Box<[Uid]>,
 }
 
 /// The Secret, by its metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SecretSeen {
+pub struct ObservedSecret {
     /// Identity.
-    pub object: ObjectSeen,
+    pub object: ObservedObject,
     /// It was made with a `known_hosts` line, as annotation [`crate::api::wire::ANNOTATION_SSH_HOST_KEYS`] tells.
     pub has_known_hosts: bool,
 }
 
 /// A ConfigMap, by the digest of its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConfigSeen {
+pub struct ObservedConfig {
     /// Identity.
-    pub object: ObjectSeen,
+    pub object: ObservedObject,
     /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
     pub content: Option<Box<str>>,
     /// Annotation [`crate::api::wire::ANNOTATION_PIN`].
@@ -91,9 +91,9 @@ pub struct ConfigSeen {
 
 /// The launcher Job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LauncherSeen {
+pub struct ObservedLauncher {
     /// Identity.
-    pub object: ObjectSeen,
+    pub object: ObservedObject,
     /// Annotation [`crate::api::wire::ANNOTATION_PIN`].
     pub pin: Option<Arc<str>>,
     /// `spec.suspend`.
@@ -115,7 +115,7 @@ pub enum LauncherGone {
     /// The watch showed that it was deleted before it had ended.
     Deleted,
     /// The API server has none, and nobody saw how it ended.
-    Unseen,
+    Unobserved,
 }
 
 /// How the launcher Job ended.
@@ -133,11 +133,11 @@ pub struct LauncherEnd {
 
 /// A `PodGroup`, by the digest of the spec that we wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodGroupSeen {
+pub struct ObservedPodGroup {
     /// Which scheduler's.
     pub kind: Kind,
     /// Identity.
-    pub object: ObjectSeen,
+    pub object: ObservedObject,
     /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
     pub content: Option<Box<str>>,
     /// Keys of `spec.minResources`, so that a patch can take away those that are no longer wanted.
@@ -167,7 +167,7 @@ pub enum PodPhase {
 
 /// One pod, about 0.2 KiB. Workers' names follow from their index and are not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodSeen {
+pub struct ObservedPod {
     /// Worker or launcher.
     pub role: Role,
     /// Which worker, from the pod's name; 0 for launchers.
@@ -207,24 +207,24 @@ pub struct PodFailure {
     pub finished: Option<Timestamp>,
 }
 
-impl Seen {
+impl ObservedState {
     /// Worker pods, of whatever owner.
-    pub fn workers(&self) -> impl Iterator<Item = &PodSeen> {
+    pub fn workers(&self) -> impl Iterator<Item = &ObservedPod> {
         self.pods.iter().filter(|pod| pod.role == Role::Worker)
     }
 
     /// Worker pods that belong to this very job, also those beyond its replicas.
-    pub fn workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a PodSeen> {
+    pub fn workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a ObservedPod> {
         self.workers().filter(|pod| pod.controller.as_ref() == Some(job.uid()))
     }
 
     /// The launcher Job if it belongs to this very job.
-    pub fn launcher_of(&self, job: &ValidJob) -> Option<&LauncherSeen> {
+    pub fn launcher_of(&self, job: &ValidJob) -> Option<&ObservedLauncher> {
         self.launcher.as_ref().filter(|launcher| launcher.object.is_controlled_by(job.uid()))
     }
 
     /// Launcher pods that the launcher Job controls.
-    pub fn launcher_pods(&self) -> impl Iterator<Item = &PodSeen> {
+    pub fn launcher_pods(&self) -> impl Iterator<Item = &ObservedPod> {
         let job = self.launcher.as_ref().map(|launcher| &launcher.object.uid);
         self.pods.iter().filter(move |pod| {
             pod.role == Role::Launcher && job.is_some_and(|uid| pod.controller.as_ref() == Some(uid))
@@ -232,14 +232,14 @@ impl Seen {
     }
 }
 
-impl ObjectSeen {
+impl ObservedObject {
     /// Its controller is the owner with this uid.
     pub fn is_controlled_by(&self, owner: &Uid) -> bool {
         self.controller.as_ref() == Some(owner)
     }
 }
 
-impl PodSeen {
+impl ObservedPod {
     /// The pod's name in the API.
     pub fn name(&self, names: &Names) -> String {
         match self.role {

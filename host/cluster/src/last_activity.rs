@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 /// Cheap to clone: all clones are one.
 #[derive(Clone, Debug, Default)]
-pub struct LastSeen(Arc<Mutex<BTreeMap<&'static str, Life>>>);
+pub struct LastActivity(Arc<Mutex<BTreeMap<&'static str, Life>>>);
 
 /// Of one kind.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Failing {
     pub why: String,
 }
 
-impl LastSeen {
+impl LastActivity {
     /// A watch of this kind begins. Until the first sign of life its age is counted from here.
     pub fn begin(&self, kind: &'static str) {
         self.lock().entry(kind).or_insert_with(Life::now);
@@ -87,33 +87,33 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_kind_that_is_silent_is_the_oldest() {
-        let last_seen = LastSeen::default();
-        assert_eq!(last_seen.oldest(), None);
+        let last_activity = LastActivity::default();
+        assert_eq!(last_activity.oldest(), None);
 
-        last_seen.begin("Pod");
-        last_seen.begin("MPIJob");
+        last_activity.begin("Pod");
+        last_activity.begin("MPIJob");
         sleep(Duration::from_secs(5)).await;
-        last_seen.heard("Pod");
-        last_seen.begin("Pod");
+        last_activity.heard("Pod");
+        last_activity.begin("Pod");
         sleep(Duration::from_secs(1)).await;
 
-        assert_eq!(last_seen.age("Pod"), Some(Duration::from_secs(1)));
-        assert_eq!(last_seen.oldest(), Some(("MPIJob", Duration::from_secs(6))));
-        assert_eq!(last_seen.age("Secret"), None);
+        assert_eq!(last_activity.age("Pod"), Some(Duration::from_secs(1)));
+        assert_eq!(last_activity.oldest(), Some(("MPIJob", Duration::from_secs(6))));
+        assert_eq!(last_activity.age("Secret"), None);
     }
     #[tokio::test(start_paused = true)]
     async fn failures_count_from_the_first_one_until_a_sign_of_life() {
-        let last_seen = LastSeen::default();
-        last_seen.begin("Pod");
+        let last_activity = LastActivity::default();
+        last_activity.begin("Pod");
         let first = Instant::now();
 
-        last_seen.failed("Pod", "refused".to_owned());
+        last_activity.failed("Pod", "refused".to_owned());
         sleep(Duration::from_secs(5)).await;
-        last_seen.failed("Pod", "still refused".to_owned());
+        last_activity.failed("Pod", "still refused".to_owned());
 
         let failing = Failing { since: first, why: "still refused".to_owned() };
-        assert_eq!(last_seen.failing("Pod"), Some(failing));
-        last_seen.heard("Pod");
-        assert_eq!(last_seen.failing("Pod"), None);
+        assert_eq!(last_activity.failing("Pod"), Some(failing));
+        last_activity.heard("Pod");
+        assert_eq!(last_activity.failing("Pod"), None);
     }
 }
