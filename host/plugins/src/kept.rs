@@ -78,7 +78,7 @@ impl Plugins {
         }
     }
 
-    /// Has the wishes looked at again, as another leader may have decided otherwise.
+    /// Has the requests looked at again, as another leader may have decided otherwise.
     async fn look_again(&self) -> Result<()> {
         let (done, is_done) = oneshot::channel();
         self.turns.send(done).await.context("nobody follows the plugins")?;

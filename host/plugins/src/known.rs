@@ -1,4 +1,4 @@
-//! What became of plugins' wishes, as far as this process knows, and how much of it the store holds.
+//! What became of plugins' requests, as far as this process knows, and how much of it the store holds.
 
 use std::collections::BTreeMap;
 

@@ -13,6 +13,7 @@ mod pauses;
 mod pipeline;
 pub mod probes;
 mod registry;
+mod requests;
 mod serving;
 mod settings;
 mod shadow;
@@ -24,14 +25,13 @@ mod trust;
 mod turns;
 pub mod vectors;
 mod verdict;
-mod wishes;
 
 pub use self::{
     access::Access,
     jobs::LiveJobs,
     load::{Load, Loader},
+    requests::{Answer, Followed, KIND, follow},
     serving::{COMPILE, InCluster, NoPlan, Plugins, Rules},
     trust::{Signatures, Trust},
     turns::Turns,
-    wishes::{Answer, Followed, KIND, follow},
 };

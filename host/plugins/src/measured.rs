@@ -20,7 +20,7 @@ pub struct Measured {
     fuel: IntCounterVec,
     output: IntCounterVec,
     faults: IntCounterVec,
-    wishes: IntCounterVec,
+    requests: IntCounterVec,
     active: IntGaugeVec,
     pinned: IntGaugeVec,
 }
@@ -58,8 +58,8 @@ impl Measured {
                 "Calls in which the plugin broke",
                 &["plugin", "digest", "reason"],
             )?,
-            wishes: registry.counters(
-                "coxswain_plugin_wishes_total",
+            requests: registry.counters(
+                "coxswain_plugin_requests_total",
                 "What became of ConfigMaps. Outcome: `serves`, `held`, `rolled-back`, `refused`",
                 &["plugin", "outcome"],
             )?,
@@ -104,7 +104,7 @@ impl Measured {
     pub fn serves(&self, name: &str, active: Option<&Active>) {
         remove(&self.active, |labels| labels.contains(&("plugin", name)));
         for outcome in OUTCOMES {
-            self.wishes.with_label_values(&[name, outcome]);
+            self.requests.with_label_values(&[name, outcome]);
         }
         if let Some(active) = active {
             let (digest, version) = (active.plugin.digest().short(), &active.plugin.descriptor().version);
@@ -112,7 +112,7 @@ impl Measured {
         }
     }
 
-    /// A wish was decided on.
+    /// A request was decided on.
     pub fn decided(&self, plugin: &str, verdict: &Verdict) {
         let outcome = match verdict {
             Verdict::Unchanged => return,
@@ -121,7 +121,7 @@ impl Measured {
             Verdict::Held(_) => "held",
             Verdict::Refused(_) => "refused",
         };
-        self.wishes.with_label_values(&[plugin, outcome]).inc();
+        self.requests.with_label_values(&[plugin, outcome]).inc();
     }
 
     /// Counts pins, when scraped. `name` tells components that are in memory: tenants can write pins, and what they

@@ -1,4 +1,4 @@
-//! Everything that a wish has to pass before new jobs get it. On any failure what serves now goes on serving.
+//! Everything that a request has to pass before new jobs get it. On any failure what serves now goes on serving.
 
 use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     serving::Plugins,
     settings::as_settings,
     shadow::{self, Compared, Shadow},
-    source::{Candidate, MAX_COMPONENT, Wish},
+    source::{Candidate, MAX_COMPONENT, PluginRequest},
     state::{Outcome, Served, Waiting},
     trust::Vouched,
     vectors,
@@ -24,10 +24,10 @@ use crate::{
 use coxswain_cluster::{key::JobKey, world};
 
 impl Plugins {
-    /// Decides on a wish and carries it out.
-    pub(crate) async fn offer(&self, wish: Wish) -> Verdict {
-        let (name, digest) = (wish.candidate.name.clone(), wish.candidate.digest.clone());
-        let verdict = match self.try_offer(wish).await {
+    /// Decides on a request and carries it out.
+    pub(crate) async fn offer(&self, request: PluginRequest) -> Verdict {
+        let (name, digest) = (request.candidate.name.clone(), request.candidate.digest.clone());
+        let verdict = match self.try_offer(request).await {
             Ok(verdict) => verdict,
             Err(refusal) => Verdict::Refused(refusal),
         };
@@ -47,15 +47,15 @@ impl Plugins {
         verdict
     }
 
-    async fn try_offer(&self, wish: Wish) -> Result<Verdict, Refusal> {
-        if let Some(candidate) = self.rolled_back(&wish).await? {
+    async fn try_offer(&self, request: PluginRequest) -> Result<Verdict, Refusal> {
+        if let Some(candidate) = self.rolled_back(&request).await? {
             return self.roll_back(candidate).await;
         }
-        let Wish { candidate, vectors, .. } = &wish;
+        let PluginRequest { candidate, vectors, .. } = &request;
         if let Some(why) = self.refusal(candidate).await {
             return Err(Refusal::of_bytes(why));
         }
-        let vouched = self.rules.trust.vouched(candidate).map_err(Refusal::of_wish)?;
+        let vouched = self.rules.trust.vouched(candidate).map_err(Refusal::of_request)?;
         let plugin = self.load(candidate).await?;
         self.check_settings(&plugin, &candidate.settings).await?;
         let active = Active { plugin, candidate: Arc::new(candidate.clone()) };
@@ -65,9 +65,9 @@ impl Plugins {
         self.check_vectors(&active, vectors.as_deref()).await?;
         let shadow = self.shadow(&active).await;
         if shadow.fails() {
-            return Err(Refusal::of_wish(format!("live jobs would fail with it: {shadow}")));
+            return Err(Refusal::of_request(format!("live jobs would fail with it: {shadow}")));
         }
-        if wish.holds && shadow.changes() && wish.approved != Some(wish.identity()) {
+        if request.holds && shadow.changes() && request.approved != Some(request.identity()) {
             return Ok(Verdict::Held(format!(
                 "{shadow}; let it serve with `coxswain plugin approve {} {}`",
                 candidate.name,
@@ -100,7 +100,7 @@ impl Plugins {
         let load = move || sandbox.load(&candidate.name, &candidate.bytes, MAX_COMPONENT);
         match world::compute(load).await {
             Ok(loaded) => loaded.map_err(|refused| match refused {
-                Refused::CompilerLost(_) => Refusal::of_wish(refused.to_string()),
+                Refused::CompilerLost(_) => Refusal::of_request(refused.to_string()),
                 _ => Refusal::of_bytes(refused.to_string()),
             }),
             Err(panicked) => {
@@ -118,20 +118,20 @@ impl Plugins {
         let (judge, settings) = (plugin.clone(), as_settings(given));
         let violations = match world::compute(move || judge.check_settings(&settings)).await {
             Ok(Ok(violations)) => violations,
-            Ok(Err(fault)) => return Err(Refusal::of_wish(format!("check-settings: {fault}"))),
-            Err(panicked) => return Err(Refusal::of_wish(format!("check-settings: {panicked}"))),
+            Ok(Err(fault)) => return Err(Refusal::of_request(format!("check-settings: {fault}"))),
+            Err(panicked) => return Err(Refusal::of_request(format!("check-settings: {panicked}"))),
         };
         let words: Vec<String> = violations.iter().map(|v| format!("{}: {}", v.path, v.text)).collect();
         if words.is_empty() {
             return Ok(());
         }
-        Err(Refusal::of_wish(format!("data.settings: {}", words.join("; "))))
+        Err(Refusal::of_request(format!("data.settings: {}", words.join("; "))))
     }
 
     /// Probes of the operator's own, then what the plugin's author or the administrator wrote down.
     async fn check_vectors(&self, active: &Active, text: Option<&str>) -> Result<(), Refusal> {
         let vectors = text.map(vectors::parse).transpose();
-        let vectors = vectors.map_err(|why| Refusal::of_wish(format!("data.vectors: {why}")))?;
+        let vectors = vectors.map_err(|why| Refusal::of_request(format!("data.vectors: {why}")))?;
         let (plugin, policy) = (active.plugin.clone(), self.rules.policy.clone());
         let settings = active.candidate.settings.clone();
         let tried = world::compute(move || {
@@ -140,15 +140,15 @@ impl Plugins {
                 vectors.map(|vectors| vectors::check(&plugin, &vectors, &policy)).unwrap_or_default();
             (probed, checked)
         });
-        let (probed, checked) = tried.await.map_err(|panicked| Refusal::of_wish(panicked.to_string()))?;
+        let (probed, checked) = tried.await.map_err(|panicked| Refusal::of_request(panicked.to_string()))?;
         if !probed.is_empty() {
-            return Err(Refusal::of_wish(format!(
+            return Err(Refusal::of_request(format!(
                 "it fails on jobs that it must serve: {}",
                 probed.join("; ")
             )));
         }
         if !checked.is_empty() {
-            return Err(Refusal::of_wish(format!(
+            return Err(Refusal::of_request(format!(
                 "it is not what data.vectors expect: {}",
                 checked.join("; ")
             )));
@@ -199,7 +199,7 @@ impl Plugins {
     async fn switch(&self, active: Active) -> Result<(), Refusal> {
         self.save_copy_if_leading(&active.candidate)
             .await
-            .map_err(|error| Refusal::of_wish(format!("{error:#}")))?;
+            .map_err(|error| Refusal::of_request(format!("{error:#}")))?;
         let (name, served) = (active.candidate.name.clone(), active.served());
         self.write(|registry| registry.activate(&name, active.clone()));
         self.measured.serves(&name, Some(&active));
@@ -210,23 +210,23 @@ impl Plugins {
 
 /// The way back.
 impl Plugins {
-    /// What is to serve in the place of the wish, if an administrator said so of this very wish.
-    async fn rolled_back(&self, wish: &Wish) -> Result<Option<Candidate>, Refusal> {
-        let Some(rollback) = wish.rollback.as_ref().filter(|rollback| rollback.from == wish.identity())
+    /// What is to serve in the place of the request, if an administrator said so of this very request.
+    async fn rolled_back(&self, request: &PluginRequest) -> Result<Option<Candidate>, Refusal> {
+        let Some(rollback) = request.rollback.as_ref().filter(|rollback| rollback.from == request.identity())
         else {
             return Ok(None);
         };
-        let name = &wish.candidate.name;
+        let name = &request.candidate.name;
         let outcome = self.known.lock().await.of(name);
-        let settings = settings_before(&outcome, &wish.candidate, &rollback.to);
+        let settings = settings_before(&outcome, &request.candidate, &rollback.to);
         let copy = match &self.store {
             Some(store) => {
-                store.copy(&rollback.to).await.map_err(|error| Refusal::of_wish(format!("{error:#}")))?
+                store.copy(&rollback.to).await.map_err(|error| Refusal::of_request(format!("{error:#}")))?
             }
             None => None,
         };
         let copy = copy.filter(|copy| copy.name == *name).ok_or_else(|| {
-            Refusal::of_wish(format!(
+            Refusal::of_request(format!(
                 "it is to be rolled back to sha256:{}, of which there is no copy",
                 rollback.to.short()
             ))
@@ -235,8 +235,8 @@ impl Plugins {
     }
 
     async fn roll_back(&self, candidate: Candidate) -> Result<Verdict, Refusal> {
-        self.rules.trust.vouched(&candidate).map_err(Refusal::of_wish)?;
-        let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_wish(refusal.why))?;
+        self.rules.trust.vouched(&candidate).map_err(Refusal::of_request)?;
+        let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_request(refusal.why))?;
         let digest = candidate.digest.clone();
         let active = Active { plugin, candidate: Arc::new(candidate) };
         if self.serving(&active.candidate.name) == Some(active.served()) {
@@ -247,7 +247,7 @@ impl Plugins {
     }
 }
 
-/// The settings with which `to` served last, other than as the candidate asks for it: a wish may differ from what served
+/// The settings with which `to` served last, other than as the candidate asks for it: a request may differ from what served
 /// before by its settings alone.
 fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
     let is_asked_for =
@@ -271,7 +271,7 @@ fn replaced(old: &Chain, pin: &Pin, candidate: &Active, observed: &ObservedJob) 
     }
 }
 
-/// What became of plugins' wishes is written when it changes, by the leader alone.
+/// What became of plugins' requests is written when it changes, by the leader alone.
 impl Plugins {
     /// Changes what is known of a plugin. A failure to write it costs only that the next process does not know; it is
     /// logged, and written again with the next change.

@@ -1,4 +1,4 @@
-//! What became of each wish, kept in the plugin namespace in objects of the operator's own: for each plugin one
+//! What became of each request, kept in the plugin namespace in objects of the operator's own: for each plugin one
 //! outcome (active and refused digests), and for each digest that serves or is pinned an immutable copy of its
 //! bytes. Only the leader writes; everybody reads.
 
@@ -36,7 +36,7 @@ const REFUSED: usize = 32;
 /// Longest reason that is kept, in characters.
 const REASON: usize = 1000;
 
-/// What became of one plugin's wishes.
+/// What became of one plugin's requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// What serves new jobs; last good when the ConfigMap holds a broken one.
@@ -61,7 +61,7 @@ pub struct Served {
     pub settings: BTreeMap<String, String>,
 }
 
-/// A wish that does not serve.
+/// A request that does not serve.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Waiting {
     /// Its component.

@@ -1,4 +1,4 @@
-//! A profile's variables as files, edits and wishes of a plan.
+//! A profile's variables as files, edits and capability requests of a plan.
 
 mod forward;
 mod users;

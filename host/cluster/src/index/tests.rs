@@ -115,7 +115,7 @@ fn a_new_version_without_a_change_is_the_one_that_the_next_write_rests_on() {
 }
 
 #[test]
-fn a_status_is_no_wish_and_an_annotation_is_one() {
+fn a_status_asks_for_nothing_and_an_annotation_does() {
     let plain = job_row("1", &json!({}));
 
     assert!(plain.asks_the_same(&job_row("2", &json!({"status": {"startTime": "2026-01-01T00:00:00Z"}}))));

@@ -96,7 +96,7 @@ fn a_variable_is_whose_it_is_in_the_pod_and_names_what_it_replaced() {
 }
 
 #[test]
-fn files_ports_and_wishes_name_their_authors() {
+fn files_ports_and_capability_requests_name_their_authors() {
     let port = |by: &str, name: &str, number| edit(by, Change::Port(Port { name: name.into(), number }));
     let plan = Plan {
         edits: vec![

@@ -281,7 +281,7 @@ fn a_prefix_needs_the_policy_and_a_command_to_stand_before() {
 }
 
 #[test]
-fn a_wish_is_granted_by_cluster_or_job_and_otherwise_noted() {
+fn a_capability_request_is_granted_by_cluster_or_job_and_otherwise_noted() {
     let plan = edits(vec![
         want("shared-memory", Some("8Gi")),
         want("lock-memory", None),

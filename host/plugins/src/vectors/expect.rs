@@ -175,7 +175,7 @@ impl Expect {
     }
 }
 
-/// The parameter of the last wish of a kind, granted or not.
+/// The parameter of the last capability request of a kind, granted or not.
 fn want(plan: &Plan, kind: &str) -> Option<Found> {
     let parameter = |change: &Change| match change {
         Change::Want(want) if want.kind == kind => Some(want.parameter.clone().unwrap_or_default()),

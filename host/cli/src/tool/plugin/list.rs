@@ -137,8 +137,8 @@ impl Standing {
         }
         line("namespaces", &self.namespaces)?;
         line("config map", &self.config_maps.join(", "))?;
-        let wished = self.wished.as_ref().filter(|wished| Some(*wished) != self.serving());
-        line("asks for", &wished.map(|digest| format!("sha256:{digest}")).unwrap_or_default())?;
+        let requested = self.requested.as_ref().filter(|requested| Some(*requested) != self.serving());
+        line("asks for", &requested.map(|digest| format!("sha256:{digest}")).unwrap_or_default())?;
         for served in &self.earlier {
             line("before", &format!("sha256:{}", served.digest))?;
         }

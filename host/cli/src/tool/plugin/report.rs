@@ -29,7 +29,7 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// By number of hosts.
     pub costs: Vec<Cost>,
-    /// What the operator would tell users of its jobs: its own notes, and wishes that were not granted.
+    /// What the operator would tell users of its jobs: its own notes, and capability requests that were not granted.
     pub notes: Vec<String>,
     /// All checks passed.
     pub passed: bool,

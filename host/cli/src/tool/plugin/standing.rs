@@ -31,7 +31,7 @@ pub struct Standing {
     pub active: Option<Serving>,
     /// What its ConfigMap holds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub wished: Option<Digest>,
+    pub requested: Option<Digest>,
     /// Its ConfigMaps, which should be one or none.
     pub config_maps: Vec<String>,
     /// Namespaces whose jobs may use it; empty: all.
@@ -114,8 +114,8 @@ fn standing(name: &str, gathered: &Gathered) -> Standing {
     let outcome = gathered.outcomes.get(name).cloned().unwrap_or_default();
     let asked: Vec<&Asked> = gathered.asked.iter().filter(|asked| asked.plugin == name).collect();
     let (state, why) = state(&asked, &outcome);
-    let wished = match asked.as_slice() {
-        [Asked { wish: Ok(wish), .. }] => Some(wish.candidate.digest.clone()),
+    let requested = match asked.as_slice() {
+        [Asked { request: Ok(request), .. }] => Some(request.candidate.digest.clone()),
         _ => None,
     };
     let active = outcome.active.map(|Served { digest, settings }| Serving {
@@ -128,7 +128,7 @@ fn standing(name: &str, gathered: &Gathered) -> Standing {
         state,
         why,
         active,
-        wished,
+        requested,
         config_maps: asked.iter().map(|asked| asked.config_map.clone()).collect(),
         namespaces: outcome.access.to_string(),
         earlier: outcome.earlier,
@@ -139,19 +139,19 @@ fn standing(name: &str, gathered: &Gathered) -> Standing {
 }
 
 fn state(asked: &[&Asked], outcome: &Outcome) -> (State, Option<String>) {
-    let wish = match asked {
+    let request = match asked {
         [] if outcome.active.is_some() => return (State::Image, None),
         [] => return (State::Gone, None),
-        [Asked { wish: Ok(wish), .. }] => wish,
-        [Asked { wish: Err(why), .. }] => return (State::Refused, Some(why.clone())),
+        [Asked { request: Ok(request), .. }] => request,
+        [Asked { request: Err(why), .. }] => return (State::Refused, Some(why.clone())),
         _ => return (State::Conflict, Some("several ConfigMaps ask for it: remove all but one".into())),
     };
-    let candidate = &wish.candidate;
+    let candidate = &request.candidate;
     let serves = |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
     if outcome.active.as_ref().is_some_and(serves) {
         return (State::Active, None);
     }
-    if wish.rollback.as_ref().is_some_and(|rollback| rollback.from == wish.identity()) {
+    if request.rollback.as_ref().is_some_and(|rollback| rollback.from == request.identity()) {
         return (State::RolledBack, None);
     }
     match &outcome.candidate {

@@ -17,7 +17,7 @@ use kube::{
 
 use super::gathered::{About, Asked, Gathered, LiveJob};
 use coxswain_plugins::{
-    source::{LABEL_PLUGIN, MAX_COMPONENT, Unusable, Wish},
+    source::{LABEL_PLUGIN, MAX_COMPONENT, PluginRequest, Unusable},
     state::Store,
 };
 
@@ -51,8 +51,8 @@ pub async fn gather(namespace: &str) -> Result<Gathered> {
 
 fn asked(map: &ConfigMap) -> Option<Asked> {
     let plugin = map.labels().get(LABEL_PLUGIN)?.clone();
-    let wish = Wish::read(&plugin, map).map_err(|Unusable(why)| why);
-    Some(Asked { plugin, config_map: map.name_any(), wish })
+    let request = PluginRequest::read(&plugin, map).map_err(|Unusable(why)| why);
+    Some(Asked { plugin, config_map: map.name_any(), request })
 }
 
 /// What the components of these digests say of themselves, by the operator's own copies.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::pin::{Digest, Pin};
-use coxswain_plugins::{source::Wish, state::Outcome};
+use coxswain_plugins::{source::PluginRequest, state::Outcome};
 use serde::Serialize;
 
 /// What a component says of itself.
@@ -24,7 +24,7 @@ pub struct Asked {
     /// Name of the ConfigMap.
     pub config_map: String,
     /// What it says, or why it cannot be read.
-    pub wish: Result<Wish, String>,
+    pub request: Result<PluginRequest, String>,
 }
 
 /// A job that has not ended.

@@ -2,16 +2,16 @@ use coxswain_model::pin::PinnedPlugin;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use coxswain_plugins::source::Wish;
+use coxswain_plugins::source::PluginRequest;
 use coxswain_plugins::source::{Candidate, Rollback};
 
-fn wish(bytes: &[u8]) -> Wish {
+fn request(bytes: &[u8]) -> PluginRequest {
     let candidate = Candidate::of("x", bytes.to_vec());
-    Wish { candidate, vectors: None, holds: false, approved: None, rollback: None }
+    PluginRequest { candidate, vectors: None, holds: false, approved: None, rollback: None }
 }
 
-fn asked(wish: Result<Wish, String>) -> Asked {
-    Asked { plugin: "x".into(), config_map: "x".into(), wish }
+fn asked(request: Result<PluginRequest, String>) -> Asked {
+    Asked { plugin: "x".into(), config_map: "x".into(), request }
 }
 
 fn serving(bytes: &[u8]) -> Outcome {
@@ -36,7 +36,7 @@ fn state_of(asked: Vec<Asked>, outcome: Outcome) -> (State, Option<String>) {
 
 #[test]
 fn a_plugin_stands_where_its_config_map_and_the_operator_have_brought_it() {
-    let new = || vec![asked(Ok(wish(b"new")))];
+    let new = || vec![asked(Ok(request(b"new")))];
     let because = || Some("because".to_owned());
 
     assert_eq!(state_of(new(), serving(b"new")), (State::Active, None));
@@ -46,15 +46,15 @@ fn a_plugin_stands_where_its_config_map_and_the_operator_have_brought_it() {
     assert_eq!(state_of(vec![asked(Err("because".into()))], serving(b"old")), (State::Refused, because()));
     assert_eq!(state_of(vec![], serving(b"old")), (State::Image, None));
     assert_eq!(state_of(vec![], Outcome::default()), (State::Gone, None));
-    let two = vec![asked(Ok(wish(b"new"))), asked(Ok(wish(b"new")))];
+    let two = vec![asked(Ok(request(b"new"))), asked(Ok(request(b"new")))];
     assert_eq!(state_of(two, serving(b"new")).0, State::Conflict);
 }
 
 #[test]
 fn a_way_back_and_other_settings_are_told_from_what_the_config_map_asks_for() {
-    let mut back = wish(b"new");
+    let mut back = request(b"new");
     back.rollback = Some(Rollback { from: back.identity(), to: Digest::of(b"old") });
-    let mut changed = wish(b"new");
+    let mut changed = request(b"new");
     changed.candidate.settings.insert("key".into(), "value".into());
 
     assert_eq!(state_of(vec![asked(Ok(back))], serving(b"old")).0, State::RolledBack);

@@ -1,4 +1,4 @@
-//! Follows the plugin ConfigMaps: each change is a wish, each wish is decided on ([`crate::pipeline`]), and an event on
+//! Follows the plugin ConfigMaps: each change is a request, each request is decided on ([`crate::pipeline`]), and an event on
 //! the ConfigMap says how.
 
 mod inbox;
@@ -20,7 +20,7 @@ use crate::{
     access::Access,
     pauses::Pauses,
     serving::Plugins,
-    source::{LABEL_PLUGIN, Unusable, Wish},
+    source::{LABEL_PLUGIN, PluginRequest, Unusable},
     state::{Outcome, Served, timed},
     turns::Turns,
     verdict::{Refusal, Verdict},
@@ -31,14 +31,14 @@ use coxswain_cluster::{
     watch::{Follow, Source},
 };
 
-/// What became of one wish, for an event on its ConfigMap.
+/// What became of one request, for an event on its ConfigMap.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The ConfigMap.
     pub name: String,
     /// Its identity.
     pub uid: String,
-    /// Type Warning. A wish that is held or refused warns.
+    /// Type Warning. A request that is held or refused warns.
     pub warning: bool,
     /// New jobs get something else than before.
     pub switched: bool,
@@ -80,7 +80,8 @@ pub async fn follow(
     let Followed { client, namespace, last_activity, metrics } = followed;
     revive_all(&plugins).await;
     let api = Api::<ConfigMap>::namespaced(client.clone(), namespace);
-    let wishes = Wishes { plugins, api, by_name: BTreeMap::new(), listed: BTreeSet::new(), recalled: None };
+    let requests =
+        Requests { plugins, api, by_name: BTreeMap::new(), listed: BTreeSet::new(), recalled: None };
     let inbox = Inbox::default();
     metrics.watches().begin(KIND);
     let watching = Follow {
@@ -92,7 +93,7 @@ pub async fn follow(
         last_activity,
         metrics,
     };
-    join(watching.run(), wishes.answer(inbox, turns, ready, answer)).await;
+    join(watching.run(), requests.answer(inbox, turns, ready, answer)).await;
 }
 
 /// Lets what an earlier process left serve, before the ConfigMaps have been looked at: a broken one must not take it away.
@@ -110,18 +111,18 @@ async fn revive_all(plugins: &Plugins) {
     }
 }
 
-struct Wishes {
+struct Requests {
     plugins: Arc<Plugins>,
     api: Api<ConfigMap>,
     /// By name of the ConfigMap.
     by_name: BTreeMap<String, Entry>,
     /// Names in the list that is being received.
     listed: BTreeSet<String>,
-    /// What another leader left, as long as the wishes have not been looked at again for it.
+    /// What another leader left, as long as the requests have not been looked at again for it.
     recalled: Option<BTreeMap<String, Outcome>>,
 }
 
-impl Wishes {
+impl Requests {
     /// Answers what the watch tells and whoever is about to lead, for ever.
     async fn answer(
         mut self,
@@ -189,7 +190,7 @@ impl Wishes {
     }
 
     /// This process is about to lead. If another one led meanwhile, its decisions may differ from this one's, as jobs came
-    /// and went between them: what it let serve serves, and every wish is decided on again.
+    /// and went between them: what it let serve serves, and every request is decided on again.
     async fn turn(&mut self) -> Result<Vec<Answer>> {
         if let Some(outcomes) = self.plugins.recall().await? {
             self.recalled = Some(outcomes);
@@ -236,7 +237,7 @@ impl Wishes {
         self.settle().await
     }
 
-    /// Answers every wish that has no answer yet.
+    /// Answers every request that has no answer yet.
     async fn settle(&mut self) -> Vec<Answer> {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         for entry in self.by_name.values() {
@@ -278,8 +279,8 @@ async fn decide(plugins: &Plugins, entry: &Entry) -> Verdict {
         Ok(access) => plugins.restrict(&entry.plugin, access).await,
         Err(unusable) => return refused(unusable),
     }
-    match Wish::read(&entry.plugin, &entry.map) {
-        Ok(wish) => plugins.offer(wish).await,
+    match PluginRequest::read(&entry.plugin, &entry.map) {
+        Ok(request) => plugins.offer(request).await,
         Err(unusable) => refused(unusable),
     }
 }

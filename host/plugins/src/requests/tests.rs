@@ -68,7 +68,7 @@ fn uneven(
     Follower { plugins, standing, ready, last_activity, told, task }
 }
 
-/// A ConfigMap without a component, so that its wish is refused.
+/// A ConfigMap without a component, so that its request is refused.
 fn map(name: &str, version: u64) -> serde_json::Value {
     let metadata = json!({
         "name": name, "namespace": "mpi-operator", "uid": format!("uid of {name}"),
