@@ -45,7 +45,7 @@ use coxswain_cluster::{
     watch::{Watches, Watching},
     world::{self, held},
 };
-use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, state::Store};
+use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, store::Store};
 
 /// Threads that requests and watches share; plugins and key pairs have others. One does some 2 000 requests a second,
 /// more than an API server takes; each further one costs memory and wakes the others for nothing.

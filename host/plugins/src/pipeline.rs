@@ -16,7 +16,7 @@ use crate::{
     settings::as_settings,
     shadow::{self, Compared, Shadow},
     source::{Candidate, MAX_COMPONENT, PluginRequest},
-    state::{Outcome, Served, Waiting},
+    store::{Served, StoredStatus, Waiting},
     trust::Vouched,
     vectors,
     verdict::{Refusal, Verdict},
@@ -31,8 +31,8 @@ impl Plugins {
             Ok(verdict) => verdict,
             Err(refusal) => Verdict::Refused(refusal),
         };
-        self.note(&name, |outcome| {
-            outcome.candidate = match &verdict {
+        self.note(&name, |status| {
+            status.candidate = match &verdict {
                 Verdict::Held(why) => Some(Waiting { digest: digest.clone(), held: true, why: why.clone() }),
                 Verdict::Refused(refusal) => {
                     Some(Waiting { digest: digest.clone(), held: false, why: refusal.why.clone() })
@@ -40,7 +40,7 @@ impl Plugins {
                 _ => None,
             };
             if let Verdict::Refused(Refusal { why, bytes: true }) = &verdict {
-                outcome.refuse(&digest, why);
+                status.refuse(&digest, why);
             }
         })
         .await;
@@ -86,8 +86,8 @@ impl Plugins {
     }
 
     async fn refusal(&self, candidate: &Candidate) -> Option<String> {
-        let outcome = self.known.lock().await.of(&candidate.name);
-        outcome.refusal(&candidate.digest).map(str::to_owned)
+        let status = self.statuses.lock().await.of(&candidate.name);
+        status.refusal(&candidate.digest).map(str::to_owned)
     }
 
     /// Loads a component, unless it is at hand.
@@ -203,7 +203,7 @@ impl Plugins {
         let (name, served) = (active.candidate.name.clone(), active.served());
         self.write(|registry| registry.activate(&name, active.clone()));
         self.measured.serves(&name, Some(&active));
-        self.note(&name, |outcome| outcome.serve(Some(served))).await;
+        self.note(&name, |status| status.serve(Some(served))).await;
         Ok(())
     }
 }
@@ -217,8 +217,8 @@ impl Plugins {
             return Ok(None);
         };
         let name = &request.candidate.name;
-        let outcome = self.known.lock().await.of(name);
-        let settings = settings_before(&outcome, &request.candidate, &rollback.to);
+        let status = self.statuses.lock().await.of(name);
+        let settings = settings_before(&status, &request.candidate, &rollback.to);
         let copy = match &self.store {
             Some(store) => {
                 store.copy(&rollback.to).await.map_err(|error| Refusal::of_request(format!("{error:#}")))?
@@ -249,10 +249,10 @@ impl Plugins {
 
 /// The settings with which `to` served last, other than as the candidate asks for it: a request may differ from what served
 /// before by its settings alone.
-fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
+fn settings_before(status: &StoredStatus, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
     let is_asked_for =
         |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
-    let mut served = outcome.active.iter().chain(&outcome.earlier);
+    let mut served = status.active.iter().chain(&status.earlier);
     let found = served.find(|served| served.digest == *to && !is_asked_for(served));
     found.map(|served| served.settings.clone()).unwrap_or_default()
 }
@@ -275,13 +275,13 @@ fn replaced(old: &Chain, pin: &Pin, candidate: &Active, observed: &ObservedJob) 
 impl Plugins {
     /// Changes what is known of a plugin. A failure to write it costs only that the next process does not know; it is
     /// logged, and written again with the next change.
-    pub(crate) async fn note(&self, plugin: &str, change: impl FnOnce(&mut Outcome)) {
-        let mut known = self.known.lock().await;
-        known.change(plugin, change);
+    pub(crate) async fn note(&self, plugin: &str, change: impl FnOnce(&mut StoredStatus)) {
+        let mut cache = self.statuses.lock().await;
+        cache.change(plugin, change);
         let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return };
-        let Some(outcome) = known.unsaved(plugin) else { return };
-        match store.save_outcome(plugin, outcome).await {
-            Ok(()) => known.saved(plugin),
+        let Some(status) = cache.unsaved(plugin) else { return };
+        match store.save_status(plugin, status).await {
+            Ok(()) => cache.saved(plugin),
             Err(error) => tracing::warn!(plugin, "{error:#}"),
         }
     }

@@ -14,7 +14,7 @@ use coxswain_model::{
 };
 use coxswain_sandbox::Plugin;
 
-use crate::{access::Access, source::Candidate, state::Served};
+use crate::{access::Access, source::Candidate, store::Served};
 
 /// A plugin that new jobs get.
 #[derive(Clone)]

@@ -21,7 +21,7 @@ use crate::{
     pauses::Pauses,
     serving::Plugins,
     source::{LABEL_PLUGIN, PluginRequest, Unusable},
-    state::{Outcome, Served, timed},
+    store::{Served, StoredStatus, timed},
     turns::Turns,
     verdict::{Refusal, Verdict},
 };
@@ -99,15 +99,15 @@ pub async fn follow(
 /// Lets what an earlier process left serve, before the ConfigMaps have been looked at: a broken one must not take it away.
 async fn revive_all(plugins: &Plugins) {
     let mut pauses = Pauses::default();
-    let outcomes = loop {
+    let statuses = loop {
         match plugins.recall().await {
-            Ok(outcomes) => break outcomes.unwrap_or_default(),
+            Ok(statuses) => break statuses.unwrap_or_default(),
             Err(error) => tracing::warn!("recalling what served: {error:#}"),
         }
         sleep(pauses.next()).await;
     };
-    for (name, outcome) in outcomes {
-        plugins.revive(&name, &outcome).await;
+    for (name, status) in statuses {
+        plugins.revive(&name, &status).await;
     }
 }
 
@@ -119,7 +119,7 @@ struct Requests {
     /// Names in the list that is being received.
     listed: BTreeSet<String>,
     /// What another leader left, as long as the requests have not been looked at again for it.
-    recalled: Option<BTreeMap<String, Outcome>>,
+    recalled: Option<BTreeMap<String, StoredStatus>>,
 }
 
 impl Requests {
@@ -179,7 +179,7 @@ impl Requests {
             answers.append(&mut self.remove(&name).await);
         }
         // What an earlier process left of a plugin whose ConfigMap was deleted in between.
-        let known: Vec<String> = self.plugins.known.lock().await.plugins().cloned().collect();
+        let known: Vec<String> = self.plugins.statuses.lock().await.plugins().cloned().collect();
         for plugin in known {
             if self.by_name.values().all(|entry| entry.plugin != plugin) {
                 self.plugins.withdraw(&plugin).await;
@@ -192,8 +192,8 @@ impl Requests {
     /// This process is about to lead. If another one led meanwhile, its decisions may differ from this one's, as jobs came
     /// and went between them: what it let serve serves, and every request is decided on again.
     async fn turn(&mut self) -> Result<Vec<Answer>> {
-        if let Some(outcomes) = self.plugins.recall().await? {
-            self.recalled = Some(outcomes);
+        if let Some(statuses) = self.plugins.recall().await? {
+            self.recalled = Some(statuses);
         }
         if self.recalled.is_none() {
             return Ok(Vec::new());
@@ -205,10 +205,10 @@ impl Requests {
                 *entry = Entry { map: Arc::new(map), answered: false, plugin: entry.plugin.clone() };
             }
         }
-        let outcomes = self.recalled.take().unwrap_or_default();
+        let statuses = self.recalled.take().unwrap_or_default();
         let listed: BTreeSet<String> = self.by_name.values().map(|entry| entry.plugin.clone()).collect();
-        for (name, outcome) in outcomes.iter().filter(|(name, _)| listed.contains(*name)) {
-            self.plugins.revive(name, outcome).await;
+        for (name, status) in statuses.iter().filter(|(name, _)| listed.contains(*name)) {
+            self.plugins.revive(name, status).await;
         }
         Ok(self.settle().await)
     }
@@ -316,7 +316,7 @@ impl Plugins {
 
     async fn restrict(&self, plugin: &str, access: Access) {
         self.write(|registry| registry.restrict(plugin, access.clone()));
-        self.note(plugin, |outcome| outcome.access = access).await;
+        self.note(plugin, |status| status.access = access).await;
     }
 
     /// The ConfigMap is gone: back to the image's component. Says what serves now.
@@ -324,12 +324,12 @@ impl Plugins {
         let active = self.write(|registry| registry.withdraw(plugin).cloned());
         self.measured.serves(plugin, active.as_ref());
         let served = active.as_ref().map(super::registry::Active::served);
-        self.note(plugin, |outcome| {
-            outcome.candidate = None;
+        self.note(plugin, |status| {
+            status.candidate = None;
             if served.is_some() {
-                outcome.access = Access::default();
+                status.access = Access::default();
             }
-            outcome.serve(served);
+            status.serve(served);
         })
         .await;
         let digest = active.map(|active| active.plugin.digest().short());

@@ -28,13 +28,13 @@ use crate::{
     copies::Copies,
     floor,
     jobs::LiveJobs,
-    known::Known,
     load::{Load, Loader},
     measured::Measured,
     registry::{Active, Registry, not_allowed},
     settings::as_settings,
     source::Candidate,
-    state::Store,
+    status_cache::StatusCache,
+    store::Store,
     trust::Trust,
     turns::Turns,
     verdict::Refusal,
@@ -64,7 +64,7 @@ pub struct Plugins {
     pub(crate) sandbox: Arc<dyn Load>,
     pub(crate) measured: Measured,
     pub(crate) registry: RwLock<Registry>,
-    pub(crate) known: tokio::sync::Mutex<Known>,
+    pub(crate) statuses: tokio::sync::Mutex<StatusCache>,
     pub(crate) copies: tokio::sync::Mutex<Copies>,
     pub(crate) store: Option<Store>,
     pub(crate) jobs: Option<LiveJobs>,
@@ -92,7 +92,7 @@ pub struct Rules {
 
 /// The cluster as plugins need it.
 pub struct InCluster {
-    /// Copies and outcomes.
+    /// Copies and statuses.
     pub store: Store,
     /// Whom a swap concerns.
     pub jobs: LiveJobs,
@@ -143,7 +143,7 @@ impl Plugins {
             sandbox,
             measured,
             registry: RwLock::default(),
-            known: tokio::sync::Mutex::default(),
+            statuses: tokio::sync::Mutex::default(),
             copies: tokio::sync::Mutex::default(),
             store,
             jobs,

@@ -197,7 +197,7 @@ async fn refused_bytes_stay_refused_and_what_served_goes_on() {
 
     assert!(first.bytes && first == again, "{first:?}, then {again:?}");
     assert_eq!(plugins.serving("openmpi").unwrap().digest, Digest::of(&component("openmpi")));
-    let waiting = plugins.known.lock().await.of("openmpi").candidate.unwrap();
+    let waiting = plugins.statuses.lock().await.of("openmpi").candidate.unwrap();
     assert_eq!((waiting.digest, waiting.held), (Digest::of(&half), false));
 }
 
@@ -312,14 +312,14 @@ fn a_rollback_of_settings_alone_goes_to_those_before() {
         let Candidate { digest, settings, .. } = request("x", b"1".to_vec(), settings).candidate;
         Served { digest, settings }
     };
-    let mut outcome = Outcome::default();
-    outcome.serve(Some(served(&[("a", "1")])));
-    outcome.serve(Some(served(&[("a", "2")])));
+    let mut status = StoredStatus::default();
+    status.serve(Some(served(&[("a", "1")])));
+    status.serve(Some(served(&[("a", "2")])));
     let asked = request("x", b"1".to_vec(), &[("a", "2")]).candidate;
 
-    let back = settings_before(&outcome, &asked, &asked.digest);
-    outcome.serve(Some(served(&[("a", "1")])));
-    let again = settings_before(&outcome, &asked, &asked.digest);
+    let back = settings_before(&status, &asked, &asked.digest);
+    status.serve(Some(served(&[("a", "1")])));
+    let again = settings_before(&status, &asked, &asked.digest);
 
     assert_eq!(back.get("a").map(String::as_str), Some("1"));
     assert_eq!(again, back, "looked at again after it was rolled back");

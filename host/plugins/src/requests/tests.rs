@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::{InCluster, LiveJobs, Rules, state::Store};
+use crate::{InCluster, LiveJobs, Rules, store::Store};
 use coxswain_cluster::{index::Shared, metrics::Metrics, standing::Standing};
 
 /// A follower of the plugin ConfigMaps of a cluster.

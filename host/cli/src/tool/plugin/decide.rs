@@ -17,7 +17,7 @@ use serde_json::json;
 
 use coxswain_plugins::{
     source::{ANNOTATION_APPROVED, ANNOTATION_ROLLBACK, LABEL_PLUGIN, PluginRequest, Rollback, Unusable},
-    state::{Outcome, Served, Store},
+    store::{Served, Store, StoredStatus},
 };
 
 /// Fewest digits by which a digest is named: those that events and tables show are 12.
@@ -59,7 +59,7 @@ struct Found {
     api: Api<ConfigMap>,
     map: ConfigMap,
     request: PluginRequest,
-    outcome: Outcome,
+    status: StoredStatus,
 }
 
 /// Lets a request that is held serve.
@@ -72,7 +72,7 @@ pub async fn approve(arguments: Approve) -> Result<ExitCode> {
         "the ConfigMap of plugin {name} holds sha256:{}, not {digest}: look at what it would change, then approve that",
         requested.short()
     );
-    let waits = found.outcome.candidate.as_ref().is_some_and(|waiting| waiting.held);
+    let waits = found.status.candidate.as_ref().is_some_and(|waiting| waiting.held);
     ensure!(waits, "plugin {name} does not wait for approval: {}", standing(&found));
     annotate(&found, ANNOTATION_APPROVED, &found.request.identity().to_string()).await?;
     writeln!(
@@ -87,7 +87,7 @@ pub async fn approve(arguments: Approve) -> Result<ExitCode> {
 pub async fn rollback(arguments: Back) -> Result<ExitCode> {
     let Back { name, to, place } = arguments;
     let found = find(&name, &place.namespace).await?;
-    let target = target(&found.request, &found.outcome, to.as_deref())
+    let target = target(&found.request, &found.status, to.as_deref())
         .with_context(|| format!("rolling back plugin {name}"))?;
     let rollback = Rollback { from: found.request.identity(), to: target.digest.clone() };
     annotate(&found, ANNOTATION_ROLLBACK, &rollback.to_string()).await?;
@@ -100,11 +100,11 @@ pub async fn rollback(arguments: Back) -> Result<ExitCode> {
 }
 
 /// What to go back to: the newest that is neither what serves nor what the ConfigMap asks for.
-fn target<'a>(request: &PluginRequest, outcome: &'a Outcome, to: Option<&str>) -> Result<&'a Served> {
+fn target<'a>(request: &PluginRequest, status: &'a StoredStatus, to: Option<&str>) -> Result<&'a Served> {
     let requested =
         Served { digest: request.candidate.digest.clone(), settings: request.candidate.settings.clone() };
     // A request that was refused or is held has changed nothing yet; the way back from it is what serves.
-    let mut earlier = outcome.earlier.iter().filter(|served| **served != requested);
+    let mut earlier = status.earlier.iter().filter(|served| **served != requested);
     let found = match to {
         None => earlier.next(),
         Some(to) => {
@@ -118,7 +118,7 @@ fn target<'a>(request: &PluginRequest, outcome: &'a Outcome, to: Option<&str>) -
         }
     };
     found.with_context(|| {
-        let known: Vec<String> = outcome.earlier.iter().map(|served| served.digest.short()).collect();
+        let known: Vec<String> = status.earlier.iter().map(|served| served.digest.short()).collect();
         let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
         format!("nothing to go back to; what served before: {known}")
     })
@@ -135,7 +135,7 @@ fn names(written: &str, digest: &str) -> Result<bool> {
 }
 
 fn standing(found: &Found) -> String {
-    match (&found.outcome.candidate, &found.outcome.active) {
+    match (&found.status.candidate, &found.status.active) {
         (Some(waiting), _) => format!("it was refused: {}", waiting.why),
         (None, Some(served)) => format!("sha256:{} serves", served.digest.short()),
         (None, None) => "the operator has not looked at it yet".to_owned(),
@@ -158,8 +158,8 @@ async fn find(name: &str, namespace: &str) -> Result<Found> {
     };
     let request = PluginRequest::read(name, &map).map_err(|Unusable(why)| anyhow::anyhow!(why));
     let request = request.with_context(|| format!("reading ConfigMap {}", map.name_any()))?;
-    let outcome = store.outcomes().await?.remove(name).unwrap_or_default();
-    Ok(Found { api, map, request, outcome })
+    let status = store.statuses().await?.remove(name).unwrap_or_default();
+    Ok(Found { api, map, request, status })
 }
 
 /// Fails if the ConfigMap has changed since it was read: the decision would be about something else.
@@ -190,18 +190,18 @@ mod tests {
         PluginRequest { candidate, vectors: None, holds: false, approved: None, rollback: None }
     }
 
-    fn outcome() -> Outcome {
-        let mut outcome = Outcome::default();
+    fn status() -> StoredStatus {
+        let mut status = StoredStatus::default();
         for bytes in [b"1", b"2", b"3"] {
-            outcome.serve(Some(served(bytes)));
+            status.serve(Some(served(bytes)));
         }
-        outcome
+        status
     }
 
     #[test]
     fn the_way_back_is_what_served_last_and_never_what_is_asked_for() {
-        let back = target(&request(b"3"), &outcome(), None).unwrap().digest.clone();
-        let mut rolled_back = outcome();
+        let back = target(&request(b"3"), &status(), None).unwrap().digest.clone();
+        let mut rolled_back = status();
         rolled_back.serve(Some(served(b"2")));
         let further = target(&request(b"3"), &rolled_back, None).unwrap().digest.clone();
 
@@ -213,15 +213,15 @@ mod tests {
     fn a_digest_is_named_by_its_first_digits() {
         let one = Digest::of(b"1");
 
-        assert_eq!(target(&request(b"3"), &outcome(), Some(&one.short())).unwrap().digest, one);
-        assert!(target(&request(b"3"), &outcome(), Some("sha256:0123456789ab")).is_err());
+        assert_eq!(target(&request(b"3"), &status(), Some(&one.short())).unwrap().digest, one);
+        assert!(target(&request(b"3"), &status(), Some("sha256:0123456789ab")).is_err());
         assert!(names("12ab", "12ab").is_err());
         assert!(names("nonsense", "nonsense").is_err());
     }
 
     #[test]
     fn without_a_past_there_is_no_way_back_and_it_says_so() {
-        let error = target(&request(b"1"), &Outcome::default(), None).unwrap_err();
+        let error = target(&request(b"1"), &StoredStatus::default(), None).unwrap_err();
 
         assert_eq!(error.to_string(), "nothing to go back to; what served before: nothing");
     }

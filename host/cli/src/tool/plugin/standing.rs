@@ -13,7 +13,7 @@ use coxswain_model::pin::{Digest, Pin};
 use serde::Serialize;
 
 use self::gathered::{About, Asked, Gathered, LiveJob};
-use coxswain_plugins::state::{Outcome, Refusal, Served, Waiting};
+use coxswain_plugins::store::{Refusal, Served, StoredStatus, Waiting};
 
 /// How a plugin stands.
 #[derive(Debug, Serialize)]
@@ -106,19 +106,19 @@ pub fn standings(gathered: &Gathered) -> Vec<Standing> {
     let pins = gathered.jobs.iter().flatten().filter_map(|job| job.pin.as_ref());
     let pinned = pins.flat_map(Pin::plugins).map(|pinned| pinned.name.as_str());
     let names: BTreeSet<&str> =
-        gathered.outcomes.keys().map(String::as_str).chain(asked).chain(pinned).collect();
+        gathered.statuses.keys().map(String::as_str).chain(asked).chain(pinned).collect();
     names.into_iter().map(|name| standing(name, gathered)).collect()
 }
 
 fn standing(name: &str, gathered: &Gathered) -> Standing {
-    let outcome = gathered.outcomes.get(name).cloned().unwrap_or_default();
+    let status = gathered.statuses.get(name).cloned().unwrap_or_default();
     let asked: Vec<&Asked> = gathered.asked.iter().filter(|asked| asked.plugin == name).collect();
-    let (state, why) = state(&asked, &outcome);
+    let (state, why) = state(&asked, &status);
     let requested = match asked.as_slice() {
         [Asked { request: Ok(request), .. }] => Some(request.candidate.digest.clone()),
         _ => None,
     };
-    let active = outcome.active.map(|Served { digest, settings }| Serving {
+    let active = status.active.map(|Served { digest, settings }| Serving {
         about: gathered.about.get(&digest).cloned(),
         digest,
         settings,
@@ -130,17 +130,17 @@ fn standing(name: &str, gathered: &Gathered) -> Standing {
         active,
         requested,
         config_maps: asked.iter().map(|asked| asked.config_map.clone()).collect(),
-        namespaces: outcome.access.to_string(),
-        earlier: outcome.earlier,
-        refused: outcome.refused,
+        namespaces: status.access.to_string(),
+        earlier: status.earlier,
+        refused: status.refused,
         pinned: gathered.jobs.as_ref().map(|jobs| pinned(name, jobs)),
         faults: gathered.jobs.as_ref().map(|jobs| faults(name, jobs)),
     }
 }
 
-fn state(asked: &[&Asked], outcome: &Outcome) -> (State, Option<String>) {
+fn state(asked: &[&Asked], status: &StoredStatus) -> (State, Option<String>) {
     let request = match asked {
-        [] if outcome.active.is_some() => return (State::Image, None),
+        [] if status.active.is_some() => return (State::Image, None),
         [] => return (State::Gone, None),
         [Asked { request: Ok(request), .. }] => request,
         [Asked { request: Err(why), .. }] => return (State::Refused, Some(why.clone())),
@@ -148,17 +148,17 @@ fn state(asked: &[&Asked], outcome: &Outcome) -> (State, Option<String>) {
     };
     let candidate = &request.candidate;
     let serves = |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
-    if outcome.active.as_ref().is_some_and(serves) {
+    if status.active.as_ref().is_some_and(serves) {
         return (State::Active, None);
     }
     if request.rollback.as_ref().is_some_and(|rollback| rollback.from == request.identity()) {
         return (State::RolledBack, None);
     }
-    match &outcome.candidate {
+    match &status.candidate {
         Some(Waiting { digest, held, why }) if *digest == candidate.digest => {
             (if *held { State::Held } else { State::Refused }, Some(why.clone()))
         }
-        _ => match outcome.refusal(&candidate.digest) {
+        _ => match status.refusal(&candidate.digest) {
             Some(why) => (State::Refused, Some(why.to_owned())),
             None => (State::Unread, None),
         },

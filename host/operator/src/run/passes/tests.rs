@@ -26,7 +26,7 @@ use coxswain_cluster::{
     standing::Standing,
     wake::Cause,
 };
-use coxswain_plugins::{InCluster, LiveJobs, Rules, state::Store};
+use coxswain_plugins::{InCluster, LiveJobs, Rules, store::Store};
 
 const WORKERS: usize = 3;
 

@@ -18,7 +18,7 @@ use kube::{
 use super::gathered::{About, Asked, Gathered, LiveJob};
 use coxswain_plugins::{
     source::{LABEL_PLUGIN, MAX_COMPONENT, PluginRequest, Unusable},
-    state::Store,
+    store::Store,
 };
 
 /// Objects in one answer of the API server.
@@ -28,16 +28,13 @@ const PAGE: u32 = 500;
 pub async fn gather(namespace: &str) -> Result<Gathered> {
     let client = Client::try_default().await.context("connecting to the cluster")?;
     let store = Store::new(client.clone(), namespace);
-    let outcomes = store.outcomes().await.with_context(|| format!("reading namespace {namespace}"))?;
+    let statuses = store.statuses().await.with_context(|| format!("reading namespace {namespace}"))?;
     let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
     let maps = maps.list(&ListParams::default().labels(LABEL_PLUGIN)).await;
     let maps = maps.with_context(|| format!("listing plugin ConfigMaps of {namespace}"))?;
     let asked = maps.items.iter().filter_map(asked).collect();
-    let digests: BTreeSet<&Digest> = outcomes
-        .values()
-        .filter_map(|outcome| outcome.active.as_ref())
-        .map(|served| &served.digest)
-        .collect();
+    let digests: BTreeSet<&Digest> =
+        statuses.values().filter_map(|status| status.active.as_ref()).map(|served| &served.digest).collect();
     let about = about(&store, digests).await?;
     let jobs = match jobs(&client).await {
         Ok(jobs) => Some(jobs),
@@ -46,7 +43,7 @@ pub async fn gather(namespace: &str) -> Result<Gathered> {
             None
         }
     };
-    Ok(Gathered { outcomes, asked, about, jobs })
+    Ok(Gathered { statuses, asked, about, jobs })
 }
 
 fn asked(map: &ConfigMap) -> Option<Asked> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::pin::{Digest, Pin};
-use coxswain_plugins::{source::PluginRequest, state::Outcome};
+use coxswain_plugins::{source::PluginRequest, store::StoredStatus};
 use serde::Serialize;
 
 /// What a component says of itself.
@@ -42,7 +42,7 @@ pub struct LiveJob {
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// What became of each plugin.
-    pub outcomes: BTreeMap<String, Outcome>,
+    pub statuses: BTreeMap<String, StoredStatus>,
     /// Every plugin's ConfigMap.
     pub asked: Vec<Asked>,
     /// What components say of themselves.

@@ -14,21 +14,21 @@ fn asked(request: Result<PluginRequest, String>) -> Asked {
     Asked { plugin: "x".into(), config_map: "x".into(), request }
 }
 
-fn serving(bytes: &[u8]) -> Outcome {
-    Outcome {
+fn serving(bytes: &[u8]) -> StoredStatus {
+    StoredStatus {
         active: Some(Served { digest: Digest::of(bytes), settings: BTreeMap::new() }),
-        ..Outcome::default()
+        ..StoredStatus::default()
     }
 }
 
-fn waiting(held: bool) -> Outcome {
+fn waiting(held: bool) -> StoredStatus {
     let candidate = Waiting { digest: Digest::of(b"new"), held, why: "because".into() };
-    Outcome { candidate: Some(candidate), ..serving(b"old") }
+    StoredStatus { candidate: Some(candidate), ..serving(b"old") }
 }
 
-fn state_of(asked: Vec<Asked>, outcome: Outcome) -> (State, Option<String>) {
-    let outcomes = [("x".to_owned(), outcome)].into();
-    let all = standings(&Gathered { outcomes, asked, ..Gathered::default() });
+fn state_of(asked: Vec<Asked>, status: StoredStatus) -> (State, Option<String>) {
+    let statuses = [("x".to_owned(), status)].into();
+    let all = standings(&Gathered { statuses, asked, ..Gathered::default() });
     assert_eq!(all.len(), 1);
     let Standing { state, why, .. } = all.into_iter().next().unwrap();
     (state, why)
@@ -45,7 +45,7 @@ fn a_plugin_stands_where_its_config_map_and_the_operator_have_brought_it() {
     assert_eq!(state_of(new(), waiting(false)), (State::Refused, because()));
     assert_eq!(state_of(vec![asked(Err("because".into()))], serving(b"old")), (State::Refused, because()));
     assert_eq!(state_of(vec![], serving(b"old")), (State::Image, None));
-    assert_eq!(state_of(vec![], Outcome::default()), (State::Gone, None));
+    assert_eq!(state_of(vec![], StoredStatus::default()), (State::Gone, None));
     let two = vec![asked(Ok(request(b"new"))), asked(Ok(request(b"new")))];
     assert_eq!(state_of(two, serving(b"new")).0, State::Conflict);
 }

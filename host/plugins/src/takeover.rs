@@ -1,5 +1,5 @@
-//! What is kept across restarts: what served, and a copy of every component that serves, served lately or is pinned.
-//! Everybody reads, the leader alone writes.
+//! Taking over from the process or leader before: what served serves on, and every component that serves, served lately or
+//! is pinned has its copy. Everybody reads, the leader alone writes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,27 +8,23 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use coxswain_model::pin::Digest;
 use tokio::{
     sync::oneshot,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use crate::{
-    jobs::LiveJobs,
     pauses::Pauses,
     registry::Active,
     serving::Plugins,
     source::Candidate,
-    state::{Outcome, Served},
+    store::{Served, StoredStatus},
 };
 
-/// How often that is looked at. It costs no request.
-const COLLECTION: Duration = Duration::from_secs(20);
 /// How long a new leader waits until the plugins have been looked at again. After it, what served the standby serves.
 const TURN: Duration = Duration::from_secs(20);
 
-/// How long it waits until all of them have their copies, and then for their outcomes. After it, jobs go on, and copies are
+/// How long it waits until all of them have their copies, and then for their statuses. After it, jobs go on, and copies are
 /// made up for.
 const SAVING: Duration = Duration::from_secs(20);
 
@@ -61,7 +57,7 @@ impl Plugins {
             tracing::error!("not every plugin has its copy; it is tried again while jobs go on");
         }
         // Also what was decided before this process led.
-        let mut plugins: BTreeSet<String> = self.known.lock().await.plugins().cloned().collect();
+        let mut plugins: BTreeSet<String> = self.statuses.lock().await.plugins().cloned().collect();
         plugins.extend(
             self.read(|registry| {
                 registry.all().map(|active| active.candidate.name.clone()).collect::<Vec<_>>()
@@ -70,11 +66,11 @@ impl Plugins {
         let noting = async {
             for plugin in &plugins {
                 let served = self.serving(plugin);
-                self.note(plugin, |outcome| outcome.serve(served)).await;
+                self.note(plugin, |status| status.serve(served)).await;
             }
         };
         if timeout(SAVING, noting).await.is_err() {
-            tracing::error!("not every plugin's outcome is written; it is with its next change");
+            tracing::error!("not every plugin's status is written; it is with its next change");
         }
     }
 
@@ -87,7 +83,7 @@ impl Plugins {
 
     /// Sees to it that everything that serves has its copy. Costs a request where it is known that one is missing, and at the
     /// first time of a term.
-    async fn keep_all(&self) -> Result<()> {
+    pub(crate) async fn keep_all(&self) -> Result<()> {
         let store = self.store.as_ref().context("a leader has a cluster")?;
         let term = self.term.load(Ordering::Acquire);
         if self.copies.lock().await.listed_in != Some(term) {
@@ -112,22 +108,22 @@ impl Plugins {
     }
 
     /// Reads what an earlier process, or the leader before, left; `None` if it is what was there the last time.
-    pub(crate) async fn recall(&self) -> Result<Option<BTreeMap<String, Outcome>>> {
+    pub(crate) async fn recall(&self) -> Result<Option<BTreeMap<String, StoredStatus>>> {
         let Some(store) = &self.store else { return Ok(None) };
-        let stored = store.outcomes().await?;
-        let mut known = self.known.lock().await;
-        if known.is_current(&stored) {
+        let stored = store.statuses().await?;
+        let mut cache = self.statuses.lock().await;
+        if cache.is_current(&stored) {
             return Ok(None);
         }
-        known.recall(stored.clone());
+        cache.recall(stored.clone());
         Ok(Some(stored))
     }
 
     /// Lets the last good component of a plugin serve, until its ConfigMap has been looked at.
-    pub(crate) async fn revive(&self, name: &str, outcome: &Outcome) {
-        self.write(|registry| registry.restrict(name, outcome.access.clone()));
+    pub(crate) async fn revive(&self, name: &str, status: &StoredStatus) {
+        self.write(|registry| registry.restrict(name, status.access.clone()));
         let Some(served) =
-            outcome.active.as_ref().filter(|served| self.serving(name).as_ref() != Some(served))
+            status.active.as_ref().filter(|served| self.serving(name).as_ref() != Some(served))
         else {
             return;
         };
@@ -146,47 +142,5 @@ impl Plugins {
         self.rules.trust.vouched(&candidate).ok()?;
         let plugin = self.load(&candidate).await.ok()?;
         Some(Active { plugin, candidate: Arc::new(candidate) })
-    }
-
-    /// Lets go, again and again, what nothing needs: components in memory and, as leader, their copies.
-    pub async fn collect(self: Arc<Self>) {
-        loop {
-            sleep(COLLECTION).await;
-            let needed = self.needed().await;
-            for gone in self.write(|registry| registry.retain(&needed)) {
-                self.measured.forget(&gone);
-            }
-            if self.leads() {
-                if let Err(error) = self.keep_all().await {
-                    tracing::warn!("keeping copies of the plugins: {error:#}");
-                }
-                self.remove_copies(&needed).await;
-            }
-        }
-    }
-
-    async fn remove_copies(&self, needed: &BTreeSet<Digest>) {
-        let Some(store) = &self.store else { return };
-        let mut copies = self.copies.lock().await;
-        for digest in copies.unneeded(needed, Instant::now()) {
-            match store.remove_copy(&digest).await {
-                Ok(()) => {
-                    tracing::info!(%digest, "a copy that nothing needs was removed");
-                    copies.remove(&digest);
-                }
-                Err(error) => tracing::warn!("{error:#}"),
-            }
-        }
-    }
-
-    /// Everything that serves, is a way back, or is pinned by a job that has not ended.
-    async fn needed(&self) -> BTreeSet<Digest> {
-        let mut needed: BTreeSet<Digest> = self.read(|registry| registry.serving().cloned().collect());
-        for outcome in self.known.lock().await.all() {
-            needed.extend(outcome.components().cloned());
-        }
-        let pinned = self.jobs.as_ref().map(LiveJobs::pinned).unwrap_or_default();
-        needed.extend(pinned.iter().flat_map(|(_, pin)| pin.plugins()).map(|plugin| plugin.digest.clone()));
-        needed
     }
 }

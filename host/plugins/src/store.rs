@@ -1,5 +1,5 @@
 //! What became of each request, kept in the plugin namespace in objects of the operator's own: for each plugin one
-//! outcome (active and refused digests), and for each digest that serves or is pinned an immutable copy of its
+//! status (active and refused digests), and for each digest that serves or is pinned an immutable copy of its
 //! bytes. Only the leader writes; everybody reads.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{access::Access, source::Candidate};
 
-/// On the outcome objects; the value is the plugin's name.
+/// On the status objects; the value is the plugin's name.
 pub const LABEL_STATE: &str = "coxswain.dev/plugin-state";
 /// On the copies; the value is the plugin's name.
 pub const LABEL_COPY: &str = "coxswain.dev/plugin-copy";
@@ -38,7 +38,7 @@ const REASON: usize = 1000;
 
 /// What became of one plugin's requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct StoredStatus {
     /// What serves new jobs; last good when the ConfigMap holds a broken one.
     pub active: Option<Served>,
     /// What served before, newest first.
@@ -81,7 +81,7 @@ pub struct Refusal {
     pub why: String,
 }
 
-impl Outcome {
+impl StoredStatus {
     /// Another component or other settings serve from now on. What served before is kept as a way back.
     pub fn serve(&mut self, served: Option<Served>) {
         if self.active == served {
@@ -113,7 +113,7 @@ impl Outcome {
     }
 }
 
-/// Copies and outcomes in the plugin namespace.
+/// Copies and statuses in the plugin namespace.
 #[derive(Clone)]
 pub struct Store {
     api: Api<ConfigMap>,
@@ -177,33 +177,33 @@ impl Store {
         }
     }
 
-    /// The outcomes of all plugins, by name.
-    pub async fn outcomes(&self) -> Result<BTreeMap<String, Outcome>> {
+    /// The statuses of all plugins, by name.
+    pub async fn statuses(&self) -> Result<BTreeMap<String, StoredStatus>> {
         let selector = ListParams::default().labels(LABEL_STATE);
-        let listed = timed(self.api.list(&selector)).await.context("listing the outcomes of plugins")?;
-        Ok(listed.items.into_iter().filter_map(read_outcome).collect())
+        let listed = timed(self.api.list(&selector)).await.context("listing the statuses of plugins")?;
+        Ok(listed.items.into_iter().filter_map(read_status).collect())
     }
 
     /// Writes what became of a plugin, whole.
-    pub async fn save_outcome(&self, plugin: &str, outcome: &Outcome) -> Result<()> {
+    pub async fn save_status(&self, plugin: &str, status: &StoredStatus) -> Result<()> {
         let name = format!("coxswain-plugin-{plugin}");
         let object = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": { "name": name, "labels": { LABEL_STATE: plugin } },
             "data": {
-                "active": serde_json::to_string(&outcome.active)?,
-                "earlier": serde_json::to_string(&outcome.earlier)?,
-                "candidate": serde_json::to_string(&outcome.candidate)?,
-                "refused": serde_json::to_string(&outcome.refused)?,
-                "namespaces": outcome.access.to_string(),
+                "active": serde_json::to_string(&status.active)?,
+                "earlier": serde_json::to_string(&status.earlier)?,
+                "candidate": serde_json::to_string(&status.candidate)?,
+                "refused": serde_json::to_string(&status.refused)?,
+                "namespaces": status.access.to_string(),
             },
         });
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         timed(self.api.patch(&name, &parameters, &Patch::Apply(object)))
             .await
             .map(drop)
-            .with_context(|| format!("writing the outcome of plugin {plugin}"))
+            .with_context(|| format!("writing the status of plugin {plugin}"))
     }
 }
 
@@ -217,17 +217,17 @@ fn digest_of(name: &str) -> Option<Digest> {
 }
 
 /// What cannot be read counts as not there.
-fn read_outcome(map: ConfigMap) -> Option<(String, Outcome)> {
+fn read_status(map: ConfigMap) -> Option<(String, StoredStatus)> {
     let plugin = map.metadata.labels?.remove(LABEL_STATE)?;
     let data = map.data.unwrap_or_default();
-    let outcome = Outcome {
+    let status = StoredStatus {
         active: entry(&data, "active"),
         earlier: entry(&data, "earlier"),
         candidate: entry(&data, "candidate"),
         refused: entry(&data, "refused"),
         access: data.get("namespaces").and_then(|text| Access::read(text).ok()).unwrap_or_default(),
     };
-    Some((plugin, outcome))
+    Some((plugin, status))
 }
 
 fn entry<T: DeserializeOwned + Default>(data: &BTreeMap<String, String>, key: &str) -> T {
@@ -257,37 +257,69 @@ mod tests {
 
     #[test]
     fn what_served_before_is_kept_for_three_swaps_and_once() {
-        let mut outcome = Outcome::default();
+        let mut status = StoredStatus::default();
 
         for bytes in [b"1", b"2", b"1", b"3", b"4", b"5"] {
-            outcome.serve(Some(served(bytes)));
+            status.serve(Some(served(bytes)));
         }
 
-        assert_eq!(outcome.active, Some(served(b"5")));
-        assert_eq!(outcome.earlier, [served(b"4"), served(b"3"), served(b"1")]);
+        assert_eq!(status.active, Some(served(b"5")));
+        assert_eq!(status.earlier, [served(b"4"), served(b"3"), served(b"1")]);
     }
 
     #[test]
     fn serving_the_same_again_changes_nothing() {
-        let mut outcome = Outcome::default();
-        outcome.serve(Some(served(b"1")));
-        let before = outcome.clone();
+        let mut status = StoredStatus::default();
+        status.serve(Some(served(b"1")));
+        let before = status.clone();
 
-        outcome.serve(Some(served(b"1")));
+        status.serve(Some(served(b"1")));
 
-        assert_eq!(outcome, before);
+        assert_eq!(status, before);
+    }
+
+    /// Label, keys and values as they stand in clusters: a version that knows them by other names would forget what served.
+    #[test]
+    fn what_an_earlier_version_left_in_the_cluster_is_read() {
+        let digest = Digest::of(b"1");
+        let served = json!({"digest": digest, "settings": {"key": "value"}});
+        let map = serde_json::from_value(json!({
+            "metadata": {"labels": {"coxswain.dev/plugin-state": "openmpi"}},
+            "data": {
+                "active": served.to_string(),
+                "earlier": json!([{"digest": digest}]).to_string(),
+                "candidate": json!({"digest": digest, "held": true, "why": "because"}).to_string(),
+                "refused": json!([{"digest": digest, "why": "because"}]).to_string(),
+                "namespaces": "team-a",
+            },
+        }));
+
+        let (plugin, status) = read_status(map.unwrap()).unwrap();
+
+        let settings = [("key".to_owned(), "value".to_owned())].into();
+        assert_eq!(
+            (plugin.as_str(), &status.active),
+            ("openmpi", &Some(Served { digest: digest.clone(), settings }))
+        );
+        assert_eq!(status.earlier, [Served { digest: digest.clone(), settings: BTreeMap::new() }]);
+        assert_eq!(
+            status.candidate,
+            Some(Waiting { digest: digest.clone(), held: true, why: "because".into() })
+        );
+        assert_eq!(status.refusal(&digest), Some("because"));
+        assert!(status.access.allows("team-a") && !status.access.allows("team-b"));
     }
 
     #[test]
     fn refusals_are_bounded_and_the_newest_are_kept() {
-        let mut outcome = Outcome::default();
+        let mut status = StoredStatus::default();
 
         for n in 0..100_u8 {
-            outcome.refuse(&Digest::of(&[n]), &"x".repeat(5000));
+            status.refuse(&Digest::of(&[n]), &"x".repeat(5000));
         }
 
-        assert_eq!(outcome.refused.len(), REFUSED);
-        assert!(outcome.refusal(&Digest::of(&[99])).is_some_and(|why| why.len() == REASON));
-        assert_eq!(outcome.refusal(&Digest::of(&[0])), None);
+        assert_eq!(status.refused.len(), REFUSED);
+        assert!(status.refusal(&Digest::of(&[99])).is_some_and(|why| why.len() == REASON));
+        assert_eq!(status.refusal(&Digest::of(&[0])), None);
     }
 }
