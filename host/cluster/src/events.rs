@@ -30,11 +30,11 @@ use self::{
     waiting::{Queued, Waiting},
 };
 use crate::{
+    leadership::Leadership,
     metadata::AnyObject,
     metrics::Metrics,
     pace::{Flow, Permit},
     rest::{Call, MERGE_PATCH, Rest},
-    standing::Standing,
     world,
 };
 
@@ -51,7 +51,7 @@ const FLUSH: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct Sink {
     shared: Arc<Shared>,
-    standing: Option<Standing>,
+    leadership: Option<Leadership>,
     metrics: Arc<Metrics>,
 }
 
@@ -83,7 +83,7 @@ pub struct Writer {
 /// A sink and the writer at its other end.
 pub fn channel(rest: Rest, metrics: Arc<Metrics>) -> (Sink, Writer) {
     let shared = Arc::<Shared>::default();
-    let sink = Sink { shared: Arc::clone(&shared), standing: rest.standing().cloned(), metrics };
+    let sink = Sink { shared: Arc::clone(&shared), leadership: rest.leadership().cloned(), metrics };
     (sink, Writer { shared, rest })
 }
 
@@ -95,7 +95,7 @@ impl Sink {
 
     /// The same under another component's name.
     pub fn tell_as(&self, subject: Subject, event: Event, component: &'static str) {
-        let term = self.standing.as_ref().map(Standing::term);
+        let term = self.leadership.as_ref().map(Leadership::term);
         if term == Some(None) {
             return;
         }

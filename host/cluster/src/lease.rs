@@ -4,7 +4,7 @@
 //! compares the times in the record with its own wall clock, so skewed clocks elect nobody twice. Writes are PUTs
 //! with `resourceVersion`: of two candidates that reach for it at once, one gets 409.
 //!
-//! In: a record (the API server's Lease, or a test's), and whether to be a candidate at all. Out: [`Standing`], which
+//! In: a record (the API server's Lease, or a test's), and whether to be a candidate at all. Out: [`Leadership`], which
 //! every writer asks. Whoever loses the lease is a candidate again at once; each time that it is held is a term with a
 //! number of its own, so that what began in one term never writes in a later one. Whoever stops, or is no candidate any
 //! more, gives it back, and a standby takes over within two seconds.
@@ -21,7 +21,7 @@ use tokio::{
 };
 
 pub use self::record::{LeaseApi, Record};
-use crate::{rest::Refused, standing::Standing, world};
+use crate::{leadership::Leadership, rest::Refused, world};
 
 /// Between two tries of a holder whose time is running out.
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
@@ -65,7 +65,7 @@ pub struct Candidate<R> {
     record: R,
     identity: String,
     timing: Timing,
-    standing: Standing,
+    leadership: Leadership,
     /// Wall clock, for the times in the record, which only people read.
     clock: fn() -> Timestamp,
     observed: Option<ObservedLease>,
@@ -82,8 +82,8 @@ struct ObservedLease {
 
 impl<R: Record> Candidate<R> {
     /// A candidate of this identity, unique among all that ever run.
-    pub fn new(record: R, identity: String, timing: Timing, standing: Standing) -> Self {
-        Self { record, identity, timing, standing, clock: world::now, observed: None, renewed: None }
+    pub fn new(record: R, identity: String, timing: Timing, leadership: Leadership) -> Self {
+        Self { record, identity, timing, leadership, clock: world::now, observed: None, renewed: None }
     }
 
     /// Who it is.
@@ -220,7 +220,7 @@ impl<R: Record> Candidate<R> {
             tracing::info!(identity = self.identity, "became leader");
         }
         self.renewed = Some(sent);
-        self.standing.renewed(sent, self.timing.deadline);
+        self.leadership.renewed(sent, self.timing.deadline);
     }
 
     fn lost(&mut self, why: &str) {
@@ -231,12 +231,12 @@ impl<R: Record> Candidate<R> {
                 "stopped leading; this replica is a candidate again"
             );
         }
-        self.standing.lost();
+        self.leadership.lost();
     }
 
     /// Gives the lease back. If that fails, the others wait it out.
     async fn release(&mut self) {
-        self.standing.lost();
+        self.leadership.lost();
         let was_ours = self.renewed.take().is_some();
         let Some(observed) = self.observed.take().filter(|_| was_ours) else { return };
         let released = self.record.update(record::released(&observed.lease, (self.clock)()));

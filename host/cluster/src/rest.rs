@@ -13,9 +13,9 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::{
+    leadership::Leadership,
     metrics::Metrics,
     pace::{Answer, Flow, Pace, Permit},
-    standing::Standing,
 };
 
 /// An API server that has not answered a single-object request after this long will not; its own limit for
@@ -171,20 +171,20 @@ pub struct Rest {
     pace: Arc<Pace>,
     metrics: Arc<Metrics>,
     timeout: Duration,
-    standing: Option<Standing>,
+    leadership: Option<Leadership>,
     term: Option<u64>,
 }
 
 impl Rest {
     /// Over this client, at this pace.
     pub fn new(client: Client, pace: Arc<Pace>, metrics: Arc<Metrics>) -> Self {
-        Self { client, pace, metrics, timeout: TIMEOUT, standing: None, term: None }
+        Self { client, pace, metrics, timeout: TIMEOUT, leadership: None, term: None }
     }
 
     /// The same, sending only while this process leads.
     #[must_use]
-    pub fn while_leading(mut self, standing: Standing) -> Self {
-        self.standing = Some(standing);
+    pub fn while_leading(mut self, leadership: Leadership) -> Self {
+        self.leadership = Some(leadership);
         self
     }
 
@@ -196,14 +196,14 @@ impl Rest {
     }
 
     /// What it asks before it sends.
-    pub fn standing(&self) -> Option<&Standing> {
-        self.standing.as_ref()
+    pub fn leadership(&self) -> Option<&Leadership> {
+        self.leadership.as_ref()
     }
 
     fn may_send(&self) -> bool {
-        match (&self.standing, self.term) {
-            (Some(standing), Some(term)) => standing.leads_in(term),
-            (Some(standing), None) => standing.leads(),
+        match (&self.leadership, self.term) {
+            (Some(leadership), Some(term)) => leadership.leads_in(term),
+            (Some(leadership), None) => leadership.leads(),
             (None, _) => true,
         }
     }

@@ -41,8 +41,8 @@ use crate::{
     kind::Watched,
     kinds::{self, Visit},
     last_activity::LastActivity,
+    leadership::Leadership,
     metrics::Metrics,
-    standing::Standing,
     wake::Wake,
 };
 
@@ -62,7 +62,7 @@ pub struct Watches {
     /// Tells the owners of objects that are set aside.
     pub events: Sink,
     /// They are told by the leader.
-    pub standing: Standing,
+    pub leadership: Leadership,
 }
 
 impl Watches {
@@ -99,7 +99,7 @@ impl Watches {
         }
         let (untold, counts) = {
             let mut index = self.index.write();
-            let untold = if self.standing.leads() { index.aside.untold() } else { Vec::new() };
+            let untold = if self.leadership.leads() { index.aside.untold() } else { Vec::new() };
             (untold, index.aside.counts())
         };
         for (subject, event) in untold {

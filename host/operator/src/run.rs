@@ -36,11 +36,11 @@ use coxswain_cluster::{
     key::JobKey,
     kinds,
     last_activity::LastActivity,
+    leadership::Leadership,
     live::{Claimed, Live},
     metrics::Metrics,
     pace::Pace,
     rest::Rest,
-    standing::Standing,
     wake::{Cause, Wake},
     watch::{Watches, Watching},
     world::{self, held},
@@ -101,13 +101,13 @@ pub async fn operate(
     let (counts, namespace) = (Arc::new(counts), options.namespace.clone());
     counts.looks_at(namespace.as_deref());
 
-    let standing = Standing::default();
+    let leadership = Leadership::default();
     let at_once = options.at_once.unwrap_or(Settings::default().at_once);
     let settings = Settings { at_once, ..Settings::default() };
     let queue = Arc::new(Queue::new(settings, Arc::clone(&counts)));
     let pace = Pace::new(options.api_rate, Arc::clone(&metrics));
     let rest = Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics));
-    let (live, writer) = live(rest.while_leading(standing.clone()), &queue, &standing, &metrics);
+    let (live, writer) = live(rest.while_leading(leadership.clone()), &queue, &leadership, &metrics);
 
     let mut tasks = Tasks(JoinSet::new());
     tasks.spawn("pace", pace.run());
@@ -118,14 +118,14 @@ pub async fn operate(
         namespace,
         last_activity: LastActivity::default(),
         events: live.events.clone(),
-        standing: standing.clone(),
+        leadership: leadership.clone(),
     };
     let mut kinds = start_watches(&mut tasks, &watches, &client, &options.gang);
     let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &watches)?;
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    serve_health(&mut tasks, options.health_port, sight.clone(), standing.clone()).await?;
+    serve_health(&mut tasks, options.health_port, sight.clone(), leadership.clone()).await?;
     let sources = serve::metrics::Sources {
         metrics: Arc::clone(&live.metrics),
         counts: Arc::clone(&counts),
@@ -138,13 +138,13 @@ pub async fn operate(
     serve_metrics(&mut tasks, options.monitoring_port, sources).await?;
 
     let mut stages = Stages::default();
-    let candidate = election::candidate(&options.lock_namespace, for_lease, standing.clone(), &metrics);
+    let candidate = election::candidate(&options.lock_namespace, for_lease, leadership.clone(), &metrics);
     let identity = candidate.identity().to_owned();
     let (candidacy, is_candidate) = watch::channel(false);
     stages.start("leader election", |stop| candidate.run(stop, is_candidate));
     stages.start("events", |stop| writer.run(stop));
     let work = Leading { live, plugins, queue, metrics: counts, options, identity };
-    stages.start("terms", |stop| Terms { sight, standing, candidacy, work }.run(stop));
+    stages.start("terms", |stop| Terms { sight, leadership, candidacy, work }.run(stop));
 
     let end = tokio::select! {
         biased;
@@ -161,23 +161,23 @@ pub async fn operate(
 fn live(
     rest: Rest,
     queue: &Arc<Queue>,
-    standing: &Standing,
+    leadership: &Leadership,
     metrics: &Arc<Metrics>,
 ) -> (Live, events::Writer) {
     let (events, writer) = events::channel(rest.clone(), Arc::clone(metrics));
     let index = Shared::default();
     world::show(&index);
-    let wake = waker(queue, standing, index.clone());
+    let wake = waker(queue, leadership, index.clone());
     let metrics = Arc::clone(metrics);
     (Live { rest, index, events, metrics, wake, claimed: Claimed::default() }, writer)
 }
 
 /// Standbys let nothing pile up; whoever becomes leader looks at all jobs. A leader whose renewal is late takes note: only
 /// writing waits for it.
-fn waker(queue: &Arc<Queue>, standing: &Standing, index: Shared) -> Wake {
-    let (queue, standing) = (Arc::clone(queue), standing.clone());
+fn waker(queue: &Arc<Queue>, leadership: &Leadership, index: Shared) -> Wake {
+    let (queue, leadership) = (Arc::clone(queue), leadership.clone());
     Arc::new(move |job, cause| {
-        if standing.term().is_some() {
+        if leadership.term().is_some() {
             let pods = index.read().pods.of(job).len();
             queue.wake(job, cause, pods);
         }
@@ -247,7 +247,7 @@ fn start_plugins(
     let cluster = InCluster {
         store: Store::new(client.clone(), &namespace),
         jobs: LiveJobs { index: live.index.clone(), gang: options.gang.clone(), synced },
-        standing: watches.standing.clone(),
+        leadership: watches.leadership.clone(),
     };
     let (plugins, turns) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
@@ -307,12 +307,17 @@ async fn sweep(watches: Watches, gang: Gang) {
 }
 
 /// `/healthz` and `/readyz`; port 0 is none.
-async fn serve_health(tasks: &mut Tasks, port: u16, sight: Sight, standing: Standing) -> anyhow::Result<()> {
+async fn serve_health(
+    tasks: &mut Tasks,
+    port: u16,
+    sight: Sight,
+    leadership: Leadership,
+) -> anyhow::Result<()> {
     if port == 0 {
         return Ok(());
     }
     let checks = serve::health::Checks {
-        leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
+        leader_election: Arc::new(move || leadership.is_healthy(election::UNHEALTHY)),
         unsynced: Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect()),
     };
     let listener = serve::listen(port).await?;

@@ -39,7 +39,7 @@ use crate::{
     turns::Turns,
     verdict::Refusal,
 };
-use coxswain_cluster::{metrics, standing::Standing, world};
+use coxswain_cluster::{leadership::Leadership, metrics, world};
 
 /// The subcommand that compiles a plugin from standard input to standard output.
 pub const COMPILE: &str = "compile-plugin";
@@ -68,7 +68,7 @@ pub struct Plugins {
     pub(crate) copies: tokio::sync::Mutex<Copies>,
     pub(crate) store: Option<Store>,
     pub(crate) jobs: Option<LiveJobs>,
-    pub(crate) standing: Standing,
+    pub(crate) leadership: Leadership,
     /// The term in which this process writes; 0 is none.
     pub(crate) term: AtomicU64,
     pub(crate) turns: mpsc::Sender<oneshot::Sender<Result<()>>>,
@@ -97,7 +97,7 @@ pub struct InCluster {
     /// Whom a swap concerns.
     pub jobs: LiveJobs,
     /// Who leads may write.
-    pub standing: Standing,
+    pub leadership: Leadership,
 }
 
 // === impl Plugins ===
@@ -135,9 +135,9 @@ impl Plugins {
             None => Arc::new(Sandbox::with(compiler, observer).context("starting the plugin sandbox")?),
         };
         let (turns, turned) = mpsc::channel(1);
-        let (store, jobs, standing) = match cluster {
-            Some(InCluster { store, jobs, standing }) => (Some(store), Some(jobs), standing),
-            None => (None, None, Standing::default()),
+        let (store, jobs, leadership) = match cluster {
+            Some(InCluster { store, jobs, leadership }) => (Some(store), Some(jobs), leadership),
+            None => (None, None, Leadership::default()),
         };
         let plugins = Self {
             sandbox,
@@ -147,7 +147,7 @@ impl Plugins {
             copies: tokio::sync::Mutex::default(),
             store,
             jobs,
-            standing,
+            leadership,
             term: AtomicU64::new(0),
             turns,
             calls: Arc::new(Semaphore::new(cores)),
@@ -158,7 +158,7 @@ impl Plugins {
 
     /// Only who holds the lease, and has taken over in this very term what the leader before left, writes.
     pub(crate) fn leads(&self) -> bool {
-        self.standing.leads_in(self.term.load(Ordering::Acquire))
+        self.leadership.leads_in(self.term.load(Ordering::Acquire))
     }
 
     pub(crate) fn lead_from_now(&self, term: u64) {

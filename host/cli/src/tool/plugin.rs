@@ -9,7 +9,7 @@ mod list;
 mod new;
 mod pack;
 mod report;
-mod standing;
+mod status;
 
 use std::process::ExitCode;
 

@@ -11,10 +11,10 @@ use super::*;
 use crate::{
     kind::Watched as _,
     kinds::{DecodedMpiJob, DecodedPod},
+    leadership::Leadership,
     pace::Pace,
     rate::Rate,
     rest::Call,
-    standing::Standing,
 };
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 
@@ -395,7 +395,7 @@ async fn the_servers_word_slows_down_and_a_webhooks_does_not() {
 #[tokio::test(start_paused = true)]
 async fn who_has_lost_the_lease_sends_nothing() {
     let mut bench = Bench::new(all_well);
-    bench.rest = bench.rest.while_leading(Standing::default());
+    bench.rest = bench.rest.while_leading(Leadership::default());
 
     let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
@@ -406,15 +406,15 @@ async fn who_has_lost_the_lease_sends_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_began_in_one_term_sends_nothing_in_a_later_one() {
     let mut bench = Bench::new(all_well);
-    let (standing, deadline) = (Standing::default(), Duration::from_secs(10));
-    standing.renewed(Instant::now(), deadline);
-    bench.rest = bench.rest.while_leading(standing.clone()).in_term(standing.term());
+    let (leadership, deadline) = (Leadership::default(), Duration::from_secs(10));
+    leadership.renewed(Instant::now(), deadline);
+    bench.rest = bench.rest.while_leading(leadership.clone()).in_term(leadership.term());
     bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
     assert_eq!(bench.fake.lines(), ["POST services pi"]);
 
-    standing.lost();
-    standing.renewed(Instant::now(), deadline);
-    assert!(standing.leads());
+    leadership.lost();
+    leadership.renewed(Instant::now(), deadline);
+    assert!(leadership.leads());
     let (done, _) = bench.apply(vec![create(Kind::Service, "po", Wave::Dependencies)]).await;
 
     assert_eq!(done.failures[0].reason, FailureReason::Unavailable);

@@ -159,14 +159,14 @@ async fn what_waits_when_the_process_ends_is_still_written() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_of_one_term_is_not_written_in_the_next() {
-    let standing = Standing::default();
-    let bench = bench_with(|rest| rest.while_leading(standing.clone()));
-    let begin = || standing.renewed(Instant::now(), Duration::from_secs(10));
+    let leadership = Leadership::default();
+    let bench = bench_with(|rest| rest.while_leading(leadership.clone()));
+    let begin = || leadership.renewed(Instant::now(), Duration::from_secs(10));
 
     bench.sink.tell(subject("pi"), event("told by a standby"));
     begin();
     bench.sink.tell(subject("pi"), event("told in the first term"));
-    standing.lost();
+    leadership.lost();
     begin();
     bench.sink.tell(subject("pi"), event("told in the second term"));
     tokio::time::sleep(Duration::from_secs(1)).await;

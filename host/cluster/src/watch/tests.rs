@@ -39,7 +39,7 @@ fn bench(answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> B
         namespace: None,
         last_activity: LastActivity::default(),
         events: sink,
-        standing: Standing::default(),
+        leadership: Leadership::default(),
     };
     let jobs = watches.all(&client, &Gang::Off).into_iter().find(|watching| watching.kind == "MPIJob");
     let Watching { listed: synced, task, .. } = jobs.unwrap();

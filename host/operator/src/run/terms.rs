@@ -1,7 +1,7 @@
 //! Leading, term after term: what belongs to a term begins with it and ends with it, in order, so that a replica that lost
 //! the lease in an outage leads again without being started anew.
 //!
-//! In: what this replica sees ([`Sight`]), and the lease ([`Standing`]). Out: whether it is a candidate, and passes while it
+//! In: what this replica sees ([`Sight`]), and the lease ([`Leadership`]). Out: whether it is a candidate, and passes while it
 //! leads.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
@@ -17,7 +17,7 @@ use super::{
     sight::{Sight, words},
 };
 use crate::{metrics::ReconcileMetrics, options::Options, queue::Queue};
-use coxswain_cluster::{events::Subject, live::Live, standing::Standing, wake::Cause};
+use coxswain_cluster::{events::Subject, leadership::Leadership, live::Live, wake::Cause};
 use coxswain_plugins::Plugins;
 
 /// How long passes may go on after this replica was told to end, or gives the lease up.
@@ -41,7 +41,7 @@ pub struct Terms<W> {
     /// What is seen.
     pub sight: Sight,
     /// Of this process.
-    pub standing: Standing,
+    pub leadership: Leadership,
     /// Whether to run for the lease, and to hold it.
     pub candidacy: watch::Sender<bool>,
     /// Done while leading.
@@ -70,7 +70,7 @@ impl<W: Work> Terms<W> {
                 () = self.sight.all() => {}
             }
             self.candidacy.send_replace(true);
-            let mut terms = self.standing.subscribe();
+            let mut terms = self.leadership.subscribe();
             let term = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return,
@@ -103,7 +103,7 @@ impl<W: Work> Terms<W> {
     async fn term(&self, term: u64, stop: &mut watch::Receiver<bool>) -> Over {
         let (grace, given) = watch::channel(None);
         let mut work = pin!(self.work.lead(term, given));
-        let mut terms = self.standing.subscribe();
+        let mut terms = self.leadership.subscribe();
         let over = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => Over::Stopped,

@@ -13,12 +13,12 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::{InCluster, LiveJobs, Rules, store::Store};
-use coxswain_cluster::{index::Shared, metrics::Metrics, standing::Standing};
+use coxswain_cluster::{index::Shared, leadership::Leadership, metrics::Metrics};
 
 /// A follower of the plugin ConfigMaps of a cluster.
 struct Follower {
     plugins: Arc<Plugins>,
-    standing: Standing,
+    leadership: Leadership,
     ready: watch::Receiver<bool>,
     last_activity: LastActivity,
     /// Reasons of the events.
@@ -47,11 +47,11 @@ fn uneven(
     answer: impl Fn(&Fake, &Asked) -> Reply + Send + Sync + 'static,
 ) -> Follower {
     let client = Fake::default().uneven(latency, answer);
-    let standing = Standing::default();
+    let leadership = Leadership::default();
     let cluster = InCluster {
         store: Store::new(client.clone(), "mpi-operator"),
         jobs: LiveJobs { index: Shared::default(), gang: Gang::Off, synced: Vec::new() },
-        standing: standing.clone(),
+        leadership: leadership.clone(),
     };
     let metrics = Arc::new(Metrics::new().unwrap());
     let (plugins, turns) = Plugins::in_cluster(Rules::default(), cluster, metrics.registry()).unwrap();
@@ -65,7 +65,7 @@ fn uneven(
             |answer: Answer| telling.lock().unwrap().push(format!("{} {}", answer.name, answer.reason));
         follow(following, followed, turns, sender, tell).await;
     });
-    Follower { plugins, standing, ready, last_activity, told, task }
+    Follower { plugins, leadership, ready, last_activity, told, task }
 }
 
 /// A ConfigMap without a component, so that its request is refused.
@@ -159,20 +159,20 @@ async fn who_becomes_leader_while_everything_is_refused_leads_within_a_minute() 
         if refusing.load(Ordering::Relaxed) { Reply::refused(500, "InternalError") } else { nothing() }
     });
     follower.is_ready().await;
-    let Follower { plugins, standing, task, .. } = follower;
+    let Follower { plugins, leadership, task, .. } = follower;
 
     refuses.store(true, Ordering::Relaxed);
-    standing.renewed(Instant::now(), Duration::from_hours(1));
+    leadership.renewed(Instant::now(), Duration::from_hours(1));
     timeout(Duration::from_mins(1), plugins.lead(1)).await.unwrap();
     assert!(plugins.leads() && !task.is_finished());
 
     plugins.follow_only();
     assert!(!plugins.leads());
     plugins.lead_from_now(1);
-    standing.lost();
-    standing.renewed(Instant::now(), Duration::from_hours(1));
+    leadership.lost();
+    leadership.renewed(Instant::now(), Duration::from_hours(1));
     assert!(
-        standing.leads() && !plugins.leads(),
+        leadership.leads() && !plugins.leads(),
         "what was taken over in one term is not written in the next"
     );
 }

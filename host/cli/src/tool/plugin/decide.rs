@@ -73,7 +73,7 @@ pub async fn approve(arguments: Approve) -> Result<ExitCode> {
         requested.short()
     );
     let waits = found.status.candidate.as_ref().is_some_and(|waiting| waiting.held);
-    ensure!(waits, "plugin {name} does not wait for approval: {}", standing(&found));
+    ensure!(waits, "plugin {name} does not wait for approval: {}", status(&found));
     annotate(&found, ANNOTATION_APPROVED, &found.request.identity().to_string()).await?;
     writeln!(
         io::stdout(),
@@ -134,7 +134,7 @@ fn names(written: &str, digest: &str) -> Result<bool> {
     Ok(digest.starts_with(&digits.to_ascii_lowercase()))
 }
 
-fn standing(found: &Found) -> String {
+fn status(found: &Found) -> String {
     match (&found.status.candidate, &found.status.active) {
         (Some(waiting), _) => format!("it was refused: {}", waiting.why),
         (None, Some(served)) => format!("sha256:{} serves", served.digest.short()),

@@ -19,11 +19,11 @@ use coxswain_cluster::{
     index::Shared,
     kind::Watched as _,
     kinds::{DecodedConfigMap, DecodedJob, DecodedMpiJob},
+    leadership::Leadership,
     live::Claimed,
     metrics::{Metrics, Registry},
     pace::Pace,
     rest::Rest,
-    standing::Standing,
     wake::Cause,
 };
 use coxswain_plugins::{InCluster, LiveJobs, Rules, store::Store};
@@ -228,10 +228,10 @@ async fn jobs_whose_component_is_slow_to_come_hold_up_no_other() {
             }
         },
     );
-    let standing = Standing::default();
+    let leadership = Leadership::default();
     let jobs =
         LiveJobs { index: Shared::default(), gang: coxswain_model::desired::Gang::Off, synced: Vec::new() };
-    let cluster = InCluster { store: Store::new(client.clone(), "mpi-operator"), jobs, standing };
+    let cluster = InCluster { store: Store::new(client.clone(), "mpi-operator"), jobs, leadership };
     let (plugins, _turns) = Plugins::in_cluster(Rules::default(), cluster, &Registry::default()).unwrap();
     let bench = Bench::new(&client, plugins);
     for number in 0..20 {

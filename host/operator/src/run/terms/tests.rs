@@ -29,7 +29,7 @@ impl Work for Noted {
 }
 
 struct Replica {
-    standing: Standing,
+    leadership: Leadership,
     listed: watch::Sender<bool>,
     last_activity: LastActivity,
     candidacy: watch::Receiver<bool>,
@@ -44,12 +44,12 @@ fn replica() -> Replica {
     last_activity.begin("Pod");
     let sight =
         Sight::new(vec![Kind { name: "Pod", listed: is_listed, is_vital: true }], last_activity.clone());
-    let (standing, noted) = (Standing::default(), Noted::default());
+    let (leadership, noted) = (Leadership::default(), Noted::default());
     let (candidacy, is_candidate) = watch::channel(false);
-    let terms = Terms { sight, standing: standing.clone(), candidacy, work: noted.clone() };
+    let terms = Terms { sight, leadership: leadership.clone(), candidacy, work: noted.clone() };
     let (stop, stopped) = watch::channel(false);
     let running = tokio::spawn(terms.run(stopped));
-    Replica { standing, listed, last_activity, candidacy: is_candidate, noted, stop, running }
+    Replica { leadership, listed, last_activity, candidacy: is_candidate, noted, stop, running }
 }
 
 impl Replica {
@@ -58,7 +58,7 @@ impl Replica {
     }
 
     fn takes_the_lease(&self) {
-        self.standing.renewed(Instant::now(), DEADLINE);
+        self.leadership.renewed(Instant::now(), DEADLINE);
     }
 }
 
@@ -87,7 +87,7 @@ async fn a_lost_lease_ends_one_term_and_the_next_begins_without_a_restart() {
 
     replica.takes_the_lease();
     seconds(1).await;
-    replica.standing.lost();
+    replica.leadership.lost();
     seconds(1).await;
     assert!(replica.is_candidate(), "it may lead again at once");
     replica.takes_the_lease();
@@ -131,7 +131,7 @@ async fn who_keeps_losing_sight_stays_away_from_the_lease_for_longer_each_time()
         seconds(1).await;
         replica.last_activity.failed("Pod", "refused".to_owned());
         replica.candidacy.clone().wait_for(|is_candidate| !is_candidate).await.unwrap();
-        replica.standing.lost();
+        replica.leadership.lost();
     }
 
     assert_eq!(away[1..], [10, 20, 40, 80, 160, 300, 300]);

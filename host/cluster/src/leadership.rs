@@ -1,4 +1,4 @@
-//! Whether this process leads: asked before each write, told by the election.
+//! Whether this process leads: asked before each write, kept up to date by the election.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 
 /// Whether this process leads, and for which time. Cheap to share.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct Leadership {
     state: Arc<Mutex<State>>,
     term: watch::Sender<Option<u64>>,
 }
@@ -24,13 +24,13 @@ struct State {
     until: Option<Instant>,
 }
 
-impl Default for Standing {
+impl Default for Leadership {
     fn default() -> Self {
         Self { state: Arc::default(), term: watch::Sender::new(None) }
     }
 }
 
-impl Standing {
+impl Leadership {
     /// Writes may begin now. Turns false by itself when a renewal fails to come, also if this process was stopped
     /// and goes on.
     pub fn leads(&self) -> bool {
@@ -48,7 +48,7 @@ impl Standing {
         *self.term.borrow()
     }
 
-    /// [`Standing::term`] as it changes.
+    /// [`Leadership::term`] as it changes.
     pub fn subscribe(&self) -> watch::Receiver<Option<u64>> {
         self.term.subscribe()
     }

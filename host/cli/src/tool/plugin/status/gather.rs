@@ -1,4 +1,4 @@
-//! Reads how plugins stand from a cluster. Nothing is written.
+//! Reads the status of plugins from a cluster. Nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 

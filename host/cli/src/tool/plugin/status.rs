@@ -1,8 +1,8 @@
-//! How the cluster's plugins stand: what each ConfigMap asks for, what became of it, and which jobs live by which
+//! The status of the cluster's plugins: what each ConfigMap asks for, what became of it, and which jobs run by which
 //! component.
 //!
-//! In: the ConfigMaps of the plugin namespace and the cluster's jobs, as [`gather`] reads them. Out: a [`Standing`] for
-//! each plugin, decided by [`standings`] without a cluster.
+//! In: the ConfigMaps of the plugin namespace and the cluster's jobs, as [`gather`] reads them. Out: a [`PluginStatus`] for
+//! each plugin, decided by [`statuses_of`] without a cluster.
 
 pub mod gather;
 pub mod gathered;
@@ -15,10 +15,10 @@ use serde::Serialize;
 use self::gathered::{About, Asked, Gathered, LiveJob};
 use coxswain_plugins::store::{Refusal, Served, StoredStatus, Waiting};
 
-/// How a plugin stands.
+/// The status of a plugin.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Standing {
+pub struct PluginStatus {
     /// Its name.
     pub name: String,
     /// In a word.
@@ -48,7 +48,7 @@ pub struct Standing {
     pub faults: Option<Vec<Fault>>,
 }
 
-/// Where a plugin stands.
+/// What its status comes down to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -101,16 +101,16 @@ pub struct Fault {
 }
 
 /// Every plugin that serves, is asked for, or renders a live job, by name.
-pub fn standings(gathered: &Gathered) -> Vec<Standing> {
+pub fn statuses_of(gathered: &Gathered) -> Vec<PluginStatus> {
     let asked = gathered.asked.iter().map(|asked| asked.plugin.as_str());
     let pins = gathered.jobs.iter().flatten().filter_map(|job| job.pin.as_ref());
     let pinned = pins.flat_map(Pin::plugins).map(|pinned| pinned.name.as_str());
     let names: BTreeSet<&str> =
         gathered.statuses.keys().map(String::as_str).chain(asked).chain(pinned).collect();
-    names.into_iter().map(|name| standing(name, gathered)).collect()
+    names.into_iter().map(|name| status(name, gathered)).collect()
 }
 
-fn standing(name: &str, gathered: &Gathered) -> Standing {
+fn status(name: &str, gathered: &Gathered) -> PluginStatus {
     let status = gathered.statuses.get(name).cloned().unwrap_or_default();
     let asked: Vec<&Asked> = gathered.asked.iter().filter(|asked| asked.plugin == name).collect();
     let (state, why) = state(&asked, &status);
@@ -123,7 +123,7 @@ fn standing(name: &str, gathered: &Gathered) -> Standing {
         digest,
         settings,
     });
-    Standing {
+    PluginStatus {
         name: name.to_owned(),
         state,
         why,

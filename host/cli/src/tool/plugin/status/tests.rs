@@ -28,9 +28,9 @@ fn waiting(held: bool) -> StoredStatus {
 
 fn state_of(asked: Vec<Asked>, status: StoredStatus) -> (State, Option<String>) {
     let statuses = [("x".to_owned(), status)].into();
-    let all = standings(&Gathered { statuses, asked, ..Gathered::default() });
+    let all = statuses_of(&Gathered { statuses, asked, ..Gathered::default() });
     assert_eq!(all.len(), 1);
-    let Standing { state, why, .. } = all.into_iter().next().unwrap();
+    let PluginStatus { state, why, .. } = all.into_iter().next().unwrap();
     (state, why)
 }
 
@@ -84,7 +84,7 @@ fn jobs_are_counted_by_component_and_faults_by_plugin() {
         job("a/3", &[("x", b"old")], Some("plugin t@0123 failed: it trapped")),
         job("a/4", &[], None),
     ];
-    let all = standings(&Gathered { jobs: Some(jobs), ..Gathered::default() });
+    let all = statuses_of(&Gathered { jobs: Some(jobs), ..Gathered::default() });
 
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["t", "x"]);

@@ -1,4 +1,4 @@
-//! What was read of a cluster to say how its plugins stand.
+//! What was read of a cluster to say the status of its plugins.
 
 use std::collections::BTreeMap;
 
