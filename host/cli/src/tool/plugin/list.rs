@@ -13,7 +13,7 @@ use coxswain_model::pin::Digest;
 use super::{
     decide::Place,
     format::Format,
-    status::{PluginStatus, State, gather::gather, statuses},
+    status::{PluginStatus, State, gather::gather, statuses_of},
 };
 use crate::tool::table::{BAD, Cell, DIM, GOOD, HEAD, Table, WARN};
 
