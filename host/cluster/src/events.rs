@@ -5,7 +5,7 @@
 //! What waits is bounded. Per object at most [`BURST`] and then one per [`REFILL`]; the same event again within
 //! [`REPEAT`] raises the count of the first one.
 
-mod told;
+mod pending;
 mod waiting;
 
 use std::{
@@ -24,9 +24,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-pub use self::told::Subject;
+pub use self::pending::Subject;
 use self::{
-    told::Told,
+    pending::PendingEvent,
     waiting::{Queued, Waiting},
 };
 use crate::{
@@ -55,11 +55,11 @@ pub struct Sink {
     metrics: Arc<Metrics>,
 }
 
-/// Between those who tell and the one who writes.
+/// Between those who emit and the one who writes.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    told: Notify,
+    emitted: Notify,
 }
 
 #[derive(Default)]
@@ -89,25 +89,25 @@ pub fn channel(rest: Rest, metrics: Arc<Metrics>) -> (Sink, Writer) {
 
 impl Sink {
     /// Hands an event over; never waits. Where only the leader writes, the events of others are none.
-    pub fn tell(&self, subject: Subject, event: Event) {
-        self.tell_as(subject, event, wire::EVENT_COMPONENT);
+    pub fn emit(&self, subject: Subject, event: Event) {
+        self.emit_as(subject, event, wire::EVENT_COMPONENT);
     }
 
     /// The same under another component's name.
-    pub fn tell_as(&self, subject: Subject, event: Event, component: &'static str) {
+    pub fn emit_as(&self, subject: Subject, event: Event, component: &'static str) {
         let term = self.leadership.as_ref().map(Leadership::term);
         if term == Some(None) {
             return;
         }
-        let told = Told { subject, event, component, term: term.flatten() };
+        let pending = PendingEvent { subject, event, component, term: term.flatten() };
         let is_kept = {
             let mut state = self.shared.lock();
-            state.memory.spend(&told.subject, Instant::now()) && state.waiting.push(told)
+            state.memory.spend(&pending.subject, Instant::now()) && state.waiting.push(pending)
         };
         if !is_kept {
             self.metrics.event_dropped();
         }
-        self.shared.told.notify_one();
+        self.shared.emitted.notify_one();
     }
 }
 
@@ -121,7 +121,7 @@ impl Writer {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                () = self.shared.told.notified() => {}
+                () = self.shared.emitted.notified() => {}
                 Some(()) = queues.next() => {}
             }
         }
@@ -143,16 +143,16 @@ impl Writer {
                 _ = &mut queue.lost => return,
                 permit = self.rest.turn(Flow::Events, &queue.object) => permit,
             };
-            let Some(told) = self.shared.lock().waiting.take(&queue) else { return };
-            self.write(permit, told).await;
+            let Some(pending) = self.shared.lock().waiting.take(&queue) else { return };
+            self.write(permit, pending).await;
             if self.shared.lock().waiting.is_over(&queue) {
                 return;
             }
         }
     }
 
-    async fn write(&self, permit: Permit, told: Told) {
-        let Told { subject, event, component, term } = &told;
+    async fn write(&self, permit: Permit, pending: PendingEvent) {
+        let PendingEvent { subject, event, component, term } = &pending;
         let (now, time) = (Instant::now(), world::now());
         let again = self.shared.lock().memory.again(subject, event, now);
         let is_new = again.is_none();
@@ -243,7 +243,7 @@ struct Written {
 }
 
 impl Memory {
-    /// Whether one more may be told of this object.
+    /// Whether one more may be emitted for this object.
     fn spend(&mut self, subject: &Subject, now: Instant) -> bool {
         self.sweep(now);
         let recent = self.subjects.entry(Uid::from(subject.uid.as_str())).or_insert_with(|| Recent {

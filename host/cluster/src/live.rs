@@ -149,8 +149,8 @@ impl Live {
 
     /// Writes the status if the tale has a new one (one patch, against the version of `job`), then hands over
     /// the events and counts the counts. `job` is the one that the tale was made from.
-    pub async fn record(&self, job: &MpiJob, tale: &StatusUpdate) -> Result<(), Failed> {
-        let written = match &tale.status {
+    pub async fn record(&self, job: &MpiJob, update: &StatusUpdate) -> Result<(), Failed> {
+        let written = match &update.status {
             Some(status) => {
                 let old = job.status.clone().unwrap_or_default();
                 self.patch_status(job, merge_patch(&old, status)).await
@@ -158,14 +158,14 @@ impl Live {
             None => Ok(()),
         };
         // What a status says that the API server will never take could not be told otherwise.
-        let is_told = written.as_ref().err().is_none_or(|failed| failed.reason == FailureReason::Invalid);
-        let events = if is_told { tale.events.as_slice() } else { &[] };
-        for event in events.iter().chain(&tale.acts) {
-            self.events.tell(Subject::job(job), event.clone());
+        let is_reported = written.as_ref().err().is_none_or(|failed| failed.reason == FailureReason::Invalid);
+        let events = if is_reported { update.events.as_slice() } else { &[] };
+        for event in events.iter().chain(&update.acts) {
+            self.events.emit(Subject::job(job), event.clone());
         }
         written?;
         self.note_launcher(job);
-        for count in &tale.counts {
+        for count in &update.counts {
             match count {
                 Count::Created => self.metrics.job_created(),
                 Count::Succeeded => self.metrics.job_succeeded(),

@@ -97,13 +97,13 @@ impl Watches {
         for (kind, age) in self.last_activity.ages() {
             self.metrics.watches().age(kind, age);
         }
-        let (untold, counts) = {
+        let (unreported, counts) = {
             let mut index = self.index.write();
-            let untold = if self.leadership.leads() { index.aside.untold() } else { Vec::new() };
-            (untold, index.aside.counts())
+            let unreported = if self.leadership.leads() { index.aside.unreported() } else { Vec::new() };
+            (unreported, index.aside.counts())
         };
-        for (subject, event) in untold {
-            self.events.tell(subject, event);
+        for (subject, event) in unreported {
+            self.events.emit(subject, event);
         }
         for (kind, _) in self.last_activity.ages() {
             self.metrics.watches().are_aside(kind, counts.get(kind).copied().unwrap_or_default());

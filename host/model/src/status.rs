@@ -1,4 +1,4 @@
-//! What to tell: the job's status, events and counters, as a function of what is observed.
+//! The status update: the job's status, events and counters, as a function of what is observed.
 //!
 //! In go the job as it was parsed (with the stored status), what is observed after the writes, what came of them,
 //! and the time; out comes a [`StatusUpdate`]. Conditions, reasons, messages and their order are those of the MPI
@@ -44,7 +44,7 @@ use crate::{
     phase::{self, Phase},
 };
 
-/// What to tell of a valid job. `observed` is observed after the writes.
+/// The status update of a valid job. `observed` is observed after the writes.
 pub fn next(job: &ValidJob, observed: &ObservedState, outcome: &Outcome, now: Timestamp) -> StatusUpdate {
     let (exactly, now) = (now, whole_seconds(now));
     let phase = phase::of(job, observed);
@@ -159,7 +159,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Tells that a job has ended without ever having been observed to run. The MPI Operator 0.8.2 appends that; here it
+    /// Says that a job has ended without ever having been observed to run. The MPI Operator 0.8.2 appends that; here it
     /// goes before the end, as where a job did run, so that the last condition is always the state of the job.
     fn never_ran(&mut self) {
         if condition::find(&self.status, condition::RUNNING).is_some() {

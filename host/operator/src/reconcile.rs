@@ -58,7 +58,7 @@ struct Rendered {
     ignored: Option<Vec<String>>,
     /// The job is pinned to components that are not at hand: nothing was rendered.
     lacks: Option<Pin>,
-    /// Why it cannot be said at the moment what should exist. What is seen is told all the same.
+    /// Why it cannot be said at the moment what should exist. What is observed is reported all the same.
     unavailable: Option<Failed>,
 }
 
@@ -111,8 +111,8 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
-            let tale = status::rejected(raw, &errors, world::now());
-            ctx.cluster.record(raw, &tale).await?;
+            let update = status::rejected(raw, &errors, world::now());
+            ctx.cluster.record(raw, &update).await?;
             return Ok(Ended::Well { wake: None });
         }
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
@@ -138,20 +138,20 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let Rendered { render_error, pinned, notes, ignored, unavailable, .. } = rendered;
     let outcome = Outcome { done, gate, render_error, pinned, notes, ignored };
     let observed = ctx.cluster.observe(&job);
-    let mut tale = status::next(&job, &observed, &outcome, world::now());
-    if let Some(wait) = progress::status_wait(&job, &observed, phase, &tale) {
+    let mut update = status::next(&job, &observed, &outcome, world::now());
+    if let Some(wait) = progress::status_wait(&job, &observed, phase, &update) {
         let left = ctx.progress.left(key, wait);
-        tale.status = tale.status.filter(|_| left.is_none());
+        update.status = update.status.filter(|_| left.is_none());
         waits = left.or(waits);
     }
-    ctx.cluster.record(raw, &tale).await?;
+    ctx.cluster.record(raw, &update).await?;
     match waits {
-        Some(left) => tale.wake = Some(tale.wake.map_or(left, |wake| wake.min(left))),
+        Some(left) => update.wake = Some(update.wake.map_or(left, |wake| wake.min(left))),
         None if failed.is_none() => ctx.progress.forget(key),
         // What was due and could not be written has waited long enough when it is tried again.
         None => {}
     }
-    let wake = tale.wake.into_iter().chain(retry).min();
+    let wake = update.wake.into_iter().chain(retry).min();
     match (unavailable, failed) {
         (Some(unavailable), _) => Err(unavailable.into()),
         // The tale says when to look again for an object that is in the way.

@@ -85,16 +85,16 @@ async fn run(options: Options) -> anyhow::Result<()> {
     // The lease has connections of its own, so that no burst of creates stands before a renewal.
     let (client, for_lease) =
         (client::new(&options.api_server).await?, client::new(&options.api_server).await?);
-    operate(options, client, for_lease, told_to_end()).await
+    operate(options, client, for_lease, termination_signal()).await
 }
 
-/// The operator between these clients, until `told_to_end`. Ends with an error only where the configuration, or a task, is
+/// The operator between these clients, until `termination_signal`. Ends with an error only where the configuration, or a task, is
 /// broken: whatever the API server answers. If it is dropped, all of it ends at once, as a process that is killed.
 pub async fn operate(
     options: Options,
     client: Client,
     for_lease: Client,
-    told_to_end: impl Future<Output = ()>,
+    termination_signal: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new().context("setting up metrics")?);
     let counts = ReconcileMetrics::new(metrics.registry()).context("setting up metrics")?;
@@ -148,7 +148,7 @@ pub async fn operate(
 
     let end = tokio::select! {
         biased;
-        () = told_to_end => Ok(()),
+        () = termination_signal => Ok(()),
         error = tasks.first_end() => Err(error),
         error = stages.first_end() => Err(error),
     };
@@ -261,9 +261,9 @@ fn start_plugins(
             tracing::error!(error = format!("{error:#}"), "loading the plugins of --plugin-dir");
             return;
         }
-        let tell = |answer: Answer| tell_of_plugin(&live, &namespace, answer);
+        let emit = |answer: Answer| emit_for_plugin(&live, &namespace, answer);
         let followed = Followed { client, namespace: &namespace, last_activity, metrics };
-        plugins::follow(following, followed, turns, ready, tell).await;
+        plugins::follow(following, followed, turns, ready, emit).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))
@@ -271,7 +271,7 @@ fn start_plugins(
 
 /// Tells on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
 /// plugin.
-fn tell_of_plugin(live: &Live, namespace: &str, answer: Answer) {
+fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
     let subject = Subject {
         api_version: "v1",
         kind: "ConfigMap",
@@ -281,7 +281,7 @@ fn tell_of_plugin(live: &Live, namespace: &str, answer: Answer) {
         version: String::new(),
     };
     let Answer { warning, reason, message, .. } = answer;
-    live.events.tell(subject, Event { warning, reason: reason.to_owned(), message });
+    live.events.emit(subject, Event { warning, reason: reason.to_owned(), message });
     if answer.switched {
         let jobs: Vec<JobKey> = live.index.read().jobs.jobs().cloned().collect();
         for job in &jobs {
@@ -336,7 +336,7 @@ async fn serve_metrics(tasks: &mut Tasks, port: u16, sources: serve::metrics::So
 }
 
 /// SIGTERM from Kubernetes, SIGINT from a terminal.
-async fn told_to_end() {
+async fn termination_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

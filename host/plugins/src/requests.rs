@@ -143,7 +143,7 @@ impl Requests {
                 news = inbox.news() => news,
             };
             let is_listed = news.listed.is_some();
-            self.told(news).await.into_iter().for_each(&mut answer);
+            self.apply(news).await.into_iter().for_each(&mut answer);
             if is_listed {
                 ready.send_if_modified(|ready| !std::mem::replace(ready, true));
             }
@@ -151,7 +151,7 @@ impl Requests {
     }
 
     /// What has changed. Nothing is forgotten before a list has ended, so that no plugin drops out for the length of one.
-    async fn told(&mut self, news: News) -> Vec<Answer> {
+    async fn apply(&mut self, news: News) -> Vec<Answer> {
         let mut answers = Vec::new();
         for name in news.ended {
             answers.append(&mut self.remove(&name).await);
@@ -258,7 +258,7 @@ impl Requests {
             // The bytes have done their duty: only label, uid and version are needed from here on.
             entry.map = Arc::new(ConfigMap { metadata: entry.map.metadata.clone(), ..ConfigMap::default() });
             self.plugins.measured.decided(&entry.plugin, &verdict);
-            // Nothing new, as after a restart: nothing to tell.
+            // Nothing new, as after a restart: nothing to report.
             let Some((warning, reason, message)) = words(&self.plugins, &entry.plugin, &verdict) else {
                 continue;
             };

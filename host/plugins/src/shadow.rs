@@ -98,7 +98,7 @@ impl Shadow {
         self.changed > 0
     }
 
-    /// There is nothing to tell.
+    /// There is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.same + self.changed + self.failed == 0
     }

@@ -5,9 +5,9 @@ use coxswain_model::pin::Digest;
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It served before: nothing to tell.
+    /// It served before: nothing to report.
     Unchanged,
-    /// New jobs get it. What to tell beside that.
+    /// New jobs get it. What to say beside that.
     Serves(String),
     /// What served before serves in its place, as the administrator asked.
     RolledBack(Digest),

@@ -31,10 +31,10 @@ fn bench(answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> B
     let rest = Rest::new(nobody, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, _) = events::channel(rest, Arc::clone(&metrics));
     let woken = Arc::<Mutex<Vec<JobKey>>>::default();
-    let told = Arc::clone(&woken);
+    let reported = Arc::clone(&woken);
     let watches = Watches {
         index: Shared::default(),
-        wake: Arc::new(move |job, _| told.lock().unwrap().push(job.clone())),
+        wake: Arc::new(move |job, _| reported.lock().unwrap().push(job.clone())),
         metrics,
         namespace: None,
         last_activity: LastActivity::default(),
@@ -105,10 +105,10 @@ async fn a_job_that_cannot_be_decoded_hides_no_other_and_is_looked_at_again() {
     bench.lists_all_within(Duration::from_secs(5)).await;
     assert_eq!(bench.jobs(), ["good"]);
     assert!(bench.metric(r#"coxswain_objects_set_aside{kind="MPIJob"} 1"#));
-    let (subject, told) = bench.watches.index.write().aside.untold().remove(0);
+    let (subject, reported) = bench.watches.index.write().aside.unreported().remove(0);
     assert_eq!((&*subject.name, &*subject.namespace, &*subject.version), ("poison", "team-a", "10"));
     assert_eq!(subject.uid, "00000000-0000-0000-0000-000000000001");
-    assert!(told.warning && told.message.contains("levels deep"), "{told:?}");
+    assert!(reported.warning && reported.message.contains("levels deep"), "{reported:?}");
     bench.woken();
 
     sleep(Duration::from_secs(11)).await;

@@ -69,7 +69,7 @@ fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found:
     allowed
 }
 
-/// Every pod that executes ranks has it by the user's own hand, so there is nothing to tell.
+/// Every pod that executes ranks has it by the user's own hand, so there is nothing to report.
 fn has_it(job: &ValidJob, kind: &str) -> bool {
     let launcher = Some(job.launcher()).filter(|_| job.launcher_runs_ranks());
     let mut ranks = job.worker().into_iter().chain(launcher).map(Replica::container).peekable();

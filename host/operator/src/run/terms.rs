@@ -146,7 +146,7 @@ impl Work for Leading {
     async fn lead(&self, term: u64, mut grace: watch::Receiver<Option<Duration>>) {
         let live = self.live.in_term(term);
         live.metrics.leads(true);
-        self.tell("became leader");
+        self.emit("became leader");
         // Whatever was woken before this list was made is in it.
         self.queue.clear();
         let jobs: Vec<_> = live.index.read().jobs.jobs().cloned().collect();
@@ -165,7 +165,7 @@ impl Work for Leading {
         self.plugins.follow_only();
         self.queue.clear();
         live.metrics.leads(false);
-        self.tell("stopped leading");
+        self.emit("stopped leading");
     }
 }
 
@@ -175,7 +175,7 @@ impl Leading {
         Passes::new(live, plugins, queue, Arc::clone(&self.metrics), &self.options)
     }
 
-    fn tell(&self, what: &str) {
+    fn emit(&self, what: &str) {
         let lease = Subject {
             api_version: "coordination.k8s.io/v1",
             kind: "Lease",
@@ -186,7 +186,7 @@ impl Leading {
         };
         let message = format!("{} {what}", self.identity);
         let event = Event { warning: false, reason: "LeaderElection".to_owned(), message };
-        self.live.events.tell_as(lease, event, wire::OPERATOR_NAME);
+        self.live.events.emit_as(lease, event, wire::OPERATOR_NAME);
     }
 }
 

@@ -86,10 +86,10 @@ impl Server {
 
     /// How often a replica told that it became the leader: the second time as a higher count of the first event.
     fn terms(&self) -> usize {
-        let told = |write: &&String| {
+        let reported = |write: &&String| {
             write.contains("became leader") || write.contains("PATCH /api/v1/namespaces/n/events/")
         };
-        self.writes.lock().unwrap().iter().filter(told).count()
+        self.writes.lock().unwrap().iter().filter(reported).count()
     }
 
     /// How often the job that is invalid was told so.
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// A watch that has nothing to tell, and ends after 100 s.
+/// A watch that has nothing to report, and ends after 100 s.
 fn silence() -> axum::body::Body {
     let end = futures::stream::once(async {
         sleep(Duration::from_secs(100)).await;

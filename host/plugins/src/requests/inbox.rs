@@ -31,7 +31,7 @@ pub(super) struct Inbox(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    told: Notify,
+    arrived: Notify,
 }
 
 #[derive(Default)]
@@ -54,7 +54,7 @@ pub(super) struct News {
 impl Inbox {
     /// Waits until there are any.
     pub(super) async fn news(&self) -> News {
-        self.0.told.notified().await;
+        self.0.arrived.notified().await;
         let State { changed, listed } = std::mem::take(&mut *self.lock());
         let mut news = News { shown: Vec::new(), ended: Vec::new(), listed };
         for (name, map) in changed {
@@ -131,19 +131,19 @@ impl Folds for Folded {
 
     fn listed_all(&mut self, _: Version) {
         self.inbox.lock().listed = Some(std::mem::take(&mut self.listed));
-        self.inbox.0.told.notify_one();
+        self.inbox.0.arrived.notify_one();
     }
 
     fn shown(&mut self, object: &Cut) {
         if self.put(object, false).is_some() {
-            self.inbox.0.told.notify_one();
+            self.inbox.0.arrived.notify_one();
         }
     }
 
     fn ended(&mut self, object: &Cut) {
         let Some(name) = name(object) else { return };
         self.inbox.put(name, None, false);
-        self.inbox.0.told.notify_one();
+        self.inbox.0.arrived.notify_one();
     }
 
     fn known(_: &Cut) -> Option<(Uid, Version)> {

@@ -22,7 +22,7 @@ struct Follower {
     ready: watch::Receiver<bool>,
     last_activity: LastActivity,
     /// Reasons of the events.
-    told: Arc<Mutex<Vec<String>>>,
+    emitted: Arc<Mutex<Vec<String>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -31,8 +31,8 @@ impl Follower {
         timeout(Duration::from_mins(5), self.ready.wait_for(|ready| *ready)).await.unwrap().unwrap();
     }
 
-    fn told(&self) -> Vec<String> {
-        self.told.lock().unwrap().clone()
+    fn emitted(&self) -> Vec<String> {
+        self.emitted.lock().unwrap().clone()
     }
 }
 
@@ -57,15 +57,15 @@ fn uneven(
     let (plugins, turns) = Plugins::in_cluster(Rules::default(), cluster, metrics.registry()).unwrap();
     let plugins = Arc::new(plugins);
     let (sender, ready) = watch::channel(false);
-    let (last_activity, told) = (LastActivity::default(), Arc::<Mutex<Vec<String>>>::default());
-    let (following, observed, telling) = (Arc::clone(&plugins), last_activity.clone(), Arc::clone(&told));
+    let (last_activity, emitted) = (LastActivity::default(), Arc::<Mutex<Vec<String>>>::default());
+    let (following, observed, emitting) = (Arc::clone(&plugins), last_activity.clone(), Arc::clone(&emitted));
     let task = tokio::spawn(async move {
         let followed = Followed { client, namespace: "mpi-operator", last_activity: observed, metrics };
-        let tell =
-            |answer: Answer| telling.lock().unwrap().push(format!("{} {}", answer.name, answer.reason));
-        follow(following, followed, turns, sender, tell).await;
+        let emit =
+            |answer: Answer| emitting.lock().unwrap().push(format!("{} {}", answer.name, answer.reason));
+        follow(following, followed, turns, sender, emit).await;
     });
-    Follower { plugins, leadership, ready, last_activity, told, task }
+    Follower { plugins, leadership, ready, last_activity, emitted, task }
 }
 
 /// A ConfigMap without a component, so that its request is refused.
@@ -115,7 +115,7 @@ async fn a_watch_that_is_never_opened_is_asked_for_again() {
     assert!(follower.last_activity.age(KIND).unwrap() > Duration::from_secs(15), "it shows");
     sleep(Duration::from_secs(40)).await;
 
-    assert_eq!(follower.told(), ["openmpi PluginRefused"]);
+    assert_eq!(follower.emitted(), ["openmpi PluginRefused"]);
     assert!(!follower.task.is_finished());
 }
 
@@ -148,7 +148,7 @@ async fn what_a_list_does_not_name_any_more_is_gone_and_what_comes_behind_it_is_
     sleep(Duration::from_mins(1)).await;
 
     let refused = ["first", "other", "late", "first"].map(|name| format!("{name} PluginRefused"));
-    assert_eq!(follower.told(), refused, "each once, and again after it was gone");
+    assert_eq!(follower.emitted(), refused, "each once, and again after it was gone");
 }
 
 #[tokio::test(start_paused = true)]

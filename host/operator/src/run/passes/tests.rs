@@ -208,10 +208,10 @@ async fn the_end_of_a_job_is_told_although_a_worker_cannot_be_made() {
     bench.queue.wake(&key, Cause::Child, 0);
     tokio::time::sleep(Duration::from_secs(2)).await;
 
-    let told = fake.asked().into_iter().any(|asked| {
+    let reported = fake.asked().into_iter().any(|asked| {
         asked.path.ends_with("mpijobs/pi/status") && asked.body.to_string().contains("Succeeded")
     });
-    assert!(told, "{:?}", fake.lines());
+    assert!(reported, "{:?}", fake.lines());
     bench.end().await;
 }
 

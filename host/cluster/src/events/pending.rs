@@ -45,7 +45,7 @@ impl Subject {
 }
 
 /// An event on its way.
-pub struct Told {
+pub struct PendingEvent {
     pub subject: Subject,
     pub event: Event,
     pub component: &'static str,
