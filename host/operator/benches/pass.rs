@@ -151,8 +151,8 @@ fn objects_made(bencher: Bencher<'_, '_>, workers: u32) {
 #[divan::bench]
 fn worker_manifest_made(bencher: Bencher<'_, '_>) {
     let job = valid(8);
-    let stamp = desired(&job, &ObservedState::default()).workers.unwrap();
-    bencher.bench(|| stamp.manifest(black_box(7)));
+    let template = desired(&job, &ObservedState::default()).workers.unwrap();
+    bencher.bench(|| template.manifest(black_box(7)));
 }
 
 /// A job of which nothing but its workers exists yet.

@@ -151,8 +151,8 @@ impl Rendering {
         objects.push(secret.clone());
         objects.extend(pod_group.as_ref().map(|(_, group)| group.clone()));
         for index in 0..self.job.workers() {
-            if let Some(stamp) = workers {
-                let pod = stamp.manifest(index);
+            if let Some(template) = workers {
+                let pod = template.manifest(index);
                 objects.push(serde_json::from_str(&pod).with_context(|| format!("reading worker {index}"))?);
             }
         }

@@ -60,7 +60,7 @@ impl Bench {
         Self { index, queue, stop, running }
     }
 
-    /// A job that the MPI Operator has started and whose workers are missing: its upkeep needs no plugin.
+    /// A job that the MPI Operator has started and whose workers are missing: an adopted job needs no plugin.
     fn adopt(&self, key: &JobKey) {
         self.show_job(key);
         self.show_launcher(key, &json!({}));
