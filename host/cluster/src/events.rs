@@ -1,7 +1,7 @@
 //! Kubernetes events: core/v1, as the MPI Operator writes them, because clients match on their fields.
 //!
 //! Passes only hand them over. A task of its own writes them, after everything else, so that no event delays a pod;
-//! those of one object one after the other, those of others beside them, as the namespaces' turns go ([`super::pace`]).
+//! those of one object one after the other, those of others beside them, as the namespaces' turns go ([`super::limiter`]).
 //! What waits is bounded. Per object at most [`BURST`] and then one per [`REFILL`]; the same event again within
 //! [`REPEAT`] raises the count of the first one.
 
@@ -31,9 +31,9 @@ use self::{
 };
 use crate::{
     leadership::Leadership,
+    limiter::{Flow, Permit},
     metadata::AnyObject,
     metrics::Metrics,
-    pace::{Flow, Permit},
     rest::{Call, MERGE_PATCH, Rest},
     world,
 };
@@ -134,14 +134,14 @@ impl Writer {
         let _ = timeout(FLUSH, flush).await;
     }
 
-    /// Writes the events of one object, one after the other, until there are none. Until its turn has come an event waits
+    /// Writes the events of one object, one after the other, until there are none. Until it has a permit an event waits
     /// where it may still be lost to others.
     async fn work_off(&self, mut queue: Queued) {
         loop {
             let permit = tokio::select! {
                 biased;
                 _ = &mut queue.lost => return,
-                permit = self.rest.turn(Flow::Events, &queue.object) => permit,
+                permit = self.rest.acquire(Flow::Events, &queue.object) => permit,
             };
             let Some(pending) = self.shared.lock().waiting.take(&queue) else { return };
             self.write(permit, pending).await;

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     index::Index,
     key::JobKey,
-    pace::Flow,
+    limiter::Flow,
     table::{Row, Table},
     wake::Cause,
 };

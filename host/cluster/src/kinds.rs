@@ -30,7 +30,7 @@ use crate::{
     index::{Index, Shared},
     key::JobKey,
     kind::{Facts, Watched, Written},
-    pace::Flow,
+    limiter::Flow,
 };
 
 /// What the writes of a kind need, for a kind that is known only when the operator runs.

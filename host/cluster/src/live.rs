@@ -28,9 +28,9 @@ use crate::{
     index::Shared,
     key::JobKey,
     kinds::DecodedMpiJob,
+    limiter::Flow,
     metrics::Metrics,
     named::Named,
-    pace::Flow,
     rest::{
         Call, MERGE_PATCH, Rest,
         persist::{Stop, Tries},

@@ -1,4 +1,4 @@
-//! One request to the API server: with a time limit, paced, counted, and its refusal told apart.
+//! One request to the API server: with a time limit, limited in number, counted, and its refusal told apart.
 
 pub mod persist;
 
@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use crate::{
     leadership::Leadership,
+    limiter::{Answer, ConcurrencyLimiter, Flow, Permit},
     metrics::Metrics,
-    pace::{Answer, Flow, Pace, Permit},
 };
 
 /// An API server that has not answered a single-object request after this long will not; its own limit for
@@ -168,7 +168,7 @@ struct Status {
 #[derive(Clone)]
 pub struct Rest {
     client: Client,
-    pace: Arc<Pace>,
+    limiter: Arc<ConcurrencyLimiter>,
     metrics: Arc<Metrics>,
     timeout: Duration,
     leadership: Option<Leadership>,
@@ -176,9 +176,9 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Over this client, at this pace.
-    pub fn new(client: Client, pace: Arc<Pace>, metrics: Arc<Metrics>) -> Self {
-        Self { client, pace, metrics, timeout: TIMEOUT, leadership: None, term: None }
+    /// Over this client, through this limiter.
+    pub fn new(client: Client, limiter: Arc<ConcurrencyLimiter>, metrics: Arc<Metrics>) -> Self {
+        Self { client, limiter, metrics, timeout: TIMEOUT, leadership: None, term: None }
     }
 
     /// The same, sending only while this process leads.
@@ -209,22 +209,22 @@ impl Rest {
     }
 
     /// What it goes by.
-    pub fn pace(&self) -> &Arc<Pace> {
-        &self.pace
+    pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
+        &self.limiter
     }
 
-    /// Waits for its turn in `flow`; `holder` is the job on whose behalf (jobs share fairly).
-    pub async fn turn(&self, flow: Flow, holder: &str) -> Permit {
-        self.pace.turn(flow, holder).await
+    /// Waits for a permit in `flow`; `holder` is the job on whose behalf (jobs share fairly).
+    pub async fn acquire(&self, flow: Flow, holder: &str) -> Permit {
+        self.limiter.acquire(flow, holder).await
     }
 
-    /// Waits for its turn and sends.
+    /// Waits for a permit and sends.
     pub async fn send(&self, flow: Flow, holder: &str, call: Call) -> Result<Bytes, Refused> {
-        let permit = self.turn(flow, holder).await;
+        let permit = self.acquire(flow, holder).await;
         self.send_now(permit, call).await
     }
 
-    /// Sends with a turn already taken.
+    /// Sends with a permit already taken.
     pub async fn send_now(&self, permit: Permit, call: Call) -> Result<Bytes, Refused> {
         if !self.may_send() {
             return Err(Refused::not_sent("this process does not hold the lease".to_owned()));
@@ -270,7 +270,7 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<(StatusCode
     Err(Refused { code, reason, message, retry_after: retry_after.map(Duration::from_secs) })
 }
 
-/// A request that waits for no turn, tells nobody about the load and is not bound to leading: the lease's. `limit` stands
+/// A request that waits for no permit, tells nobody about the load and is not bound to leading: the lease's. `limit` stands
 /// around all of it.
 pub async fn send_unpaced(
     client: &Client,

@@ -37,9 +37,9 @@ use coxswain_cluster::{
     kinds,
     last_activity::LastActivity,
     leadership::Leadership,
+    limiter::ConcurrencyLimiter,
     live::{Claimed, Live},
     metrics::Metrics,
-    pace::Pace,
     rest::Rest,
     wake::{Cause, Wake},
     watch::{Watches, Watching},
@@ -105,12 +105,12 @@ pub async fn operate(
     let at_once = options.at_once.unwrap_or(Settings::default().at_once);
     let settings = Settings { at_once, ..Settings::default() };
     let queue = Arc::new(Queue::new(settings, Arc::clone(&counts)));
-    let pace = Pace::new(options.api_rate, Arc::clone(&metrics));
-    let rest = Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics));
+    let limiter = ConcurrencyLimiter::new(options.api_rate, Arc::clone(&metrics));
+    let rest = Rest::new(client.clone(), Arc::clone(&limiter), Arc::clone(&metrics));
     let (live, writer) = live(rest.while_leading(leadership.clone()), &queue, &leadership, &metrics);
 
     let mut tasks = Tasks(JoinSet::new());
-    tasks.spawn("pace", pace.run());
+    tasks.spawn("limiter", limiter.run());
     let watches = Watches {
         index: live.index.clone(),
         wake: Arc::clone(&live.wake),
@@ -132,7 +132,7 @@ pub async fn operate(
         index: live.index.clone(),
         gang: options.gang.clone(),
         queue: Arc::clone(&queue),
-        pace: Arc::clone(live.rest.pace()),
+        limiter: Arc::clone(live.rest.limiter()),
         plugins: Arc::clone(&plugins),
     };
     serve_metrics(&mut tasks, options.monitoring_port, sources).await?;
@@ -249,7 +249,7 @@ fn start_plugins(
         jobs: LiveJobs { index: live.index.clone(), gang: options.gang.clone(), synced },
         leadership: watches.leadership.clone(),
     };
-    let (plugins, turns) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
+    let (plugins, reviews) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
@@ -263,7 +263,7 @@ fn start_plugins(
         }
         let emit = |answer: Answer| emit_for_plugin(&live, &namespace, answer);
         let followed = Followed { client, namespace: &namespace, last_activity, metrics };
-        plugins::follow(following, followed, turns, ready, emit).await;
+        plugins::follow(following, followed, reviews, ready, emit).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))

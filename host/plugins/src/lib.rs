@@ -13,6 +13,7 @@ mod pipeline;
 pub mod probes;
 mod registry;
 mod requests;
+mod reviews;
 mod serving;
 mod settings;
 mod shadow;
@@ -23,7 +24,6 @@ pub mod store;
 mod takeover;
 pub mod trial;
 mod trust;
-mod turns;
 pub mod vectors;
 mod verdict;
 
@@ -32,7 +32,7 @@ pub use self::{
     jobs::LiveJobs,
     load::{Load, Loader},
     requests::{Answer, Followed, KIND, follow},
+    reviews::Reviews,
     serving::{COMPILE, InCluster, NoPlan, Plugins, Rules},
     trust::{Signatures, Trust},
-    turns::Turns,
 };

@@ -19,10 +19,10 @@ use self::inbox::{CONFIG_MAP, Folded, Inbox, News};
 use crate::{
     access::Access,
     pauses::Pauses,
+    reviews::Reviews,
     serving::Plugins,
     source::{LABEL_PLUGIN, PluginRequest, Unusable},
     store::{Served, StoredStatus, timed},
-    turns::Turns,
     verdict::{Refusal, Verdict},
 };
 use coxswain_cluster::{
@@ -73,7 +73,7 @@ pub struct Followed<'a> {
 pub async fn follow(
     plugins: Arc<Plugins>,
     followed: Followed<'_>,
-    turns: Turns,
+    reviews: Reviews,
     ready: watch::Sender<bool>,
     answer: impl FnMut(Answer) + Send,
 ) {
@@ -93,7 +93,7 @@ pub async fn follow(
         last_activity,
         metrics,
     };
-    join(watching.run(), requests.answer(inbox, turns, ready, answer)).await;
+    join(watching.run(), requests.answer(inbox, reviews, ready, answer)).await;
 }
 
 /// Lets what an earlier process left serve, before the ConfigMaps have been looked at: a broken one must not take it away.
@@ -127,15 +127,15 @@ impl Requests {
     async fn answer(
         mut self,
         inbox: Inbox,
-        mut turns: Turns,
+        mut reviews: Reviews,
         ready: watch::Sender<bool>,
         mut answer: impl FnMut(Answer) + Send,
     ) {
         loop {
             let news = tokio::select! {
                 biased;
-                Some(done) = turns.0.recv() => {
-                    let answers = self.turn().await;
+                Some(done) = reviews.0.recv() => {
+                    let answers = self.review().await;
                     // Whoever asked may have gone on meanwhile.
                     let _ = done.send(answers.map(|answers| answers.into_iter().for_each(&mut answer)));
                     continue;
@@ -191,7 +191,7 @@ impl Requests {
 
     /// This process is about to lead. If another one led meanwhile, its decisions may differ from this one's, as jobs came
     /// and went between them: what it let serve serves, and every request is decided on again.
-    async fn turn(&mut self) -> Result<Vec<Answer>> {
+    async fn review(&mut self) -> Result<Vec<Answer>> {
         if let Some(statuses) = self.plugins.recall().await? {
             self.recalled = Some(statuses);
         }

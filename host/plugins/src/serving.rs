@@ -31,12 +31,12 @@ use crate::{
     load::{Load, Loader},
     measured::Measured,
     registry::{Active, Registry, not_allowed},
+    reviews::Reviews,
     settings::as_settings,
     source::Candidate,
     status_cache::StatusCache,
     store::Store,
     trust::Trust,
-    turns::Turns,
     verdict::Refusal,
 };
 use coxswain_cluster::{leadership::Leadership, metrics, world};
@@ -71,7 +71,7 @@ pub struct Plugins {
     pub(crate) leadership: Leadership,
     /// The term in which this process writes; 0 is none.
     pub(crate) term: AtomicU64,
-    pub(crate) turns: mpsc::Sender<oneshot::Sender<Result<()>>>,
+    pub(crate) reviews: mpsc::Sender<oneshot::Sender<Result<()>>>,
     /// Plugin calls at once: one that uses up its whole budget must leave cores to the others.
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) rules: Rules,
@@ -109,13 +109,13 @@ impl Plugins {
         Self::with(rules, None, Compiler::Here, &metrics).map(|(plugins, _)| plugins)
     }
 
-    /// Over a cluster's plugin namespace; compiles in processes of their own; counts in `metrics`. The turns are for
+    /// Over a cluster's plugin namespace; compiles in processes of their own; counts in `metrics`. The reviews are for
     /// [`follow`].
     pub fn in_cluster(
         rules: Rules,
         cluster: InCluster,
         metrics: &metrics::Registry,
-    ) -> Result<(Self, Turns)> {
+    ) -> Result<(Self, Reviews)> {
         // Not by a path: this very program, also where the file was replaced meanwhile.
         let child = Child { program: "/proc/self/exe".into(), words: vec![COMPILE.to_owned()] };
         Self::with(rules, Some(cluster), Compiler::Child(child), metrics)
@@ -126,7 +126,7 @@ impl Plugins {
         cluster: Option<InCluster>,
         compiler: Compiler,
         metrics: &metrics::Registry,
-    ) -> Result<(Self, Turns)> {
+    ) -> Result<(Self, Reviews)> {
         let cores = world::cores().max(2);
         let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
         let observer = measured.observer();
@@ -134,7 +134,7 @@ impl Plugins {
             Some(loader) => Arc::clone(&loader.0),
             None => Arc::new(Sandbox::with(compiler, observer).context("starting the plugin sandbox")?),
         };
-        let (turns, turned) = mpsc::channel(1);
+        let (reviews, asked) = mpsc::channel(1);
         let (store, jobs, leadership) = match cluster {
             Some(InCluster { store, jobs, leadership }) => (Some(store), Some(jobs), leadership),
             None => (None, None, Leadership::default()),
@@ -149,11 +149,11 @@ impl Plugins {
             jobs,
             leadership,
             term: AtomicU64::new(0),
-            turns,
+            reviews,
             calls: Arc::new(Semaphore::new(cores)),
             rules,
         };
-        Ok((plugins, Turns(turned)))
+        Ok((plugins, Reviews(asked)))
     }
 
     /// Only who holds the lease, and has taken over in this very term what the leader before left, writes.

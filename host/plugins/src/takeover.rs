@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long a new leader waits until the plugins have been looked at again. After it, what served the standby serves.
-const TURN: Duration = Duration::from_secs(20);
+const REVIEW: Duration = Duration::from_secs(20);
 
 /// How long it waits until all of them have their copies, and then for their statuses. After it, jobs go on, and copies are
 /// made up for.
@@ -41,7 +41,7 @@ impl Plugins {
                 sleep(pauses.next()).await;
             }
         };
-        if timeout(TURN, taking_over).await.is_err() {
+        if timeout(REVIEW, taking_over).await.is_err() {
             tracing::warn!("the plugins have not been looked at again in time");
         }
         self.lead_from_now(term);
@@ -77,7 +77,7 @@ impl Plugins {
     /// Has the requests looked at again, as another leader may have decided otherwise.
     async fn look_again(&self) -> Result<()> {
         let (done, is_done) = oneshot::channel();
-        self.turns.send(done).await.context("nobody follows the plugins")?;
+        self.reviews.send(done).await.context("nobody follows the plugins")?;
         is_done.await.context("nobody follows the plugins")?
     }
 

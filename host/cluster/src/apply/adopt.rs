@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     kinds::written,
+    limiter::Flow,
     metadata::AnyObject,
-    pace::Flow,
     rest::{Call, MERGE_PATCH, Refused, persist::Stop},
 };
 

@@ -12,7 +12,7 @@ use crate::{
     kind::Watched as _,
     kinds::{DecodedMpiJob, DecodedPod},
     leadership::Leadership,
-    pace::Pace,
+    limiter::ConcurrencyLimiter,
     rate::Rate,
     rest::Call,
 };
@@ -63,10 +63,10 @@ impl Bench {
     fn at(rate: Option<Rate>, answer: impl Fn(&Fake, &Asked) -> Reply + Send + Sync + 'static) -> Self {
         let fake = Fake::default();
         let metrics = Arc::new(Metrics::new().unwrap());
-        let pace = Pace::new(rate, Arc::clone(&metrics));
-        tokio::spawn(Arc::clone(&pace).run());
+        let limiter = ConcurrencyLimiter::new(rate, Arc::clone(&metrics));
+        tokio::spawn(Arc::clone(&limiter).run());
         let client = fake.client(Duration::from_millis(20), answer);
-        let rest = Rest::new(client, pace, Arc::clone(&metrics));
+        let rest = Rest::new(client, limiter, Arc::clone(&metrics));
         Self { fake, rest, index: Shared::default(), metrics, job: job() }
     }
 
@@ -268,8 +268,8 @@ async fn a_creation_that_was_not_answered_is_found_by_the_next_try() {
         move |_| Duration::from_millis(if hangs.asked().len() == 1 { 60_000 } else { 20 }),
         occupied(existing(&owners(), &json!({wire::LABEL_JOB: "pi"}))),
     );
-    let pace = Pace::new(None, Arc::clone(&bench.metrics));
-    bench.rest = Rest::new(client, pace, Arc::clone(&bench.metrics));
+    let limiter = ConcurrencyLimiter::new(None, Arc::clone(&bench.metrics));
+    bench.rest = Rest::new(client, limiter, Arc::clone(&bench.metrics));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
@@ -325,8 +325,8 @@ async fn a_server_that_does_not_answer_is_given_up_on() {
     let fake = Fake::default();
     let mut bench = Bench::new(all_well);
     let client = fake.client(Duration::from_hours(1), all_well);
-    let pace = Pace::new(None, Arc::clone(&bench.metrics));
-    bench.rest = Rest::new(client, pace, Arc::clone(&bench.metrics));
+    let limiter = ConcurrencyLimiter::new(None, Arc::clone(&bench.metrics));
+    bench.rest = Rest::new(client, limiter, Arc::clone(&bench.metrics));
     let start = Instant::now();
 
     let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
@@ -360,7 +360,7 @@ async fn a_pass_does_not_begin_writes_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_cannot_be_sent_is_no_sign_of_load() {
     let bench = Bench::new(all_well);
-    let limit = bench.rest.pace().limit();
+    let limit = bench.rest.limiter().limit();
 
     for _ in 0..10 {
         let call =
@@ -370,7 +370,7 @@ async fn a_request_that_cannot_be_sent_is_no_sign_of_load() {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    assert_eq!(bench.rest.pace().limit(), limit);
+    assert_eq!(bench.rest.limiter().limit(), limit);
     assert_eq!(bench.fake.lines(), Vec::<String>::new());
 }
 
@@ -384,11 +384,11 @@ async fn the_servers_word_slows_down_and_a_webhooks_does_not() {
             let body = json!({"kind": "Status", "reason": "TooManyRequests", "message": message});
             Reply { body, ..Reply::refused(429, "TooManyRequests") }
         });
-        let limit = bench.rest.pace().limit();
+        let limit = bench.rest.limiter().limit();
 
         bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
-        assert_eq!(bench.rest.pace().limit() < limit, halved, "{message}");
+        assert_eq!(bench.rest.limiter().limit() < limit, halved, "{message}");
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Applier, Result1, Wrote};
 use crate::{
     kinds::{WrittenKind, written},
-    pace::Flow,
+    limiter::Flow,
     rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, persist::Stop},
     world,
 };

@@ -2,7 +2,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::events::pending::QUEUE;
-use crate::pace::Pace;
+use crate::limiter::ConcurrencyLimiter;
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 
 /// Of an answer.
@@ -51,7 +51,7 @@ fn uneven_bench(
     let fake = Fake::default();
     let metrics = Arc::new(Metrics::new().unwrap());
     let client = fake.uneven(latency, |_, asked| Reply::ok(asked.body.clone()));
-    let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let rest = Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, writer) = channel(set(rest), metrics);
     let (stop, stopped) = watch::channel(false);
     Bench { fake, sink, stop, writer: tokio::spawn(writer.run(stopped)) }

@@ -21,9 +21,9 @@ use crate::{
     key::JobKey,
     kind::Watched as _,
     kinds::DecodedMpiJob,
+    limiter::ConcurrencyLimiter,
     live::{Claimed, Live},
     metrics::Metrics,
-    pace::Pace,
     rest::Rest,
     wake::Wake,
 };
@@ -50,9 +50,9 @@ impl Bench {
             }
         });
         let metrics = Arc::new(Metrics::new().unwrap());
-        let pace = Pace::new(None, Arc::clone(&metrics));
-        tokio::spawn(Arc::clone(&pace).run());
-        let rest = Rest::new(client, pace, Arc::clone(&metrics));
+        let limiter = ConcurrencyLimiter::new(None, Arc::clone(&metrics));
+        tokio::spawn(Arc::clone(&limiter).run());
+        let rest = Rest::new(client, limiter, Arc::clone(&metrics));
         let (events, _) = events::channel(rest.clone(), Arc::clone(&metrics));
         let wake: Wake = Arc::new(|_, _| {});
         let index = Shared::default();

@@ -14,8 +14,8 @@ use crate::{
     index::Index,
     key::JobKey,
     kind::{Facts, Watched, Written},
+    limiter::Flow,
     metadata::{controller, labelled, slim, uid, version},
-    pace::Flow,
     table::{Row, Table},
 };
 

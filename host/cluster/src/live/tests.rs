@@ -11,7 +11,7 @@ use crate::{
     job_row::JobRow,
     kind::Watched as _,
     kinds::{DecodedJob, DecodedMpiJob},
-    pace::Pace,
+    limiter::ConcurrencyLimiter,
 };
 
 const UID: &str = "00000000-0000-4000-8000-000000000001";
@@ -30,7 +30,7 @@ fn bench(status: fn() -> Reply) -> Bench {
     let client = fake.client(Duration::from_millis(5), move |fake, asked| {
         if asked.path.ends_with("/status") { status() } else { fake.stored(asked) }
     });
-    let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let rest = Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, writer) = events::channel(rest.clone(), Arc::clone(&metrics));
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(writer.run(stopped));
@@ -116,7 +116,8 @@ async fn a_job_whose_status_cannot_be_written_because_it_is_gone_is_forgotten() 
             ..Reply::refused(404, "NotFound")
         });
         let metrics = Arc::new(Metrics::new().unwrap());
-        let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+        let rest =
+            Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
         let (events, _) = events::channel(rest.clone(), Arc::clone(&metrics));
         let index = Shared::default();
         let wake: Wake = Arc::new(|_, _| {});

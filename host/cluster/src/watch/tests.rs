@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::server::{Answer, Asked, Server, bookmark, deep, event, events, job, page, refused, silence, text};
 use super::*;
-use crate::{events, key::JobKey, pace::Pace, rest::Rest};
+use crate::{events, key::JobKey, limiter::ConcurrencyLimiter, rest::Rest};
 use coxswain_test_support::api_server as fake;
 
 mod server;
@@ -28,7 +28,7 @@ fn bench(answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> B
     let client = server.client(answer);
     let metrics = Arc::new(Metrics::new().unwrap());
     let nobody = fake::Fake::default().client(Duration::ZERO, |_, _| fake::Reply::refused(500, ""));
-    let rest = Rest::new(nobody, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let rest = Rest::new(nobody, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, _) = events::channel(rest, Arc::clone(&metrics));
     let woken = Arc::<Mutex<Vec<JobKey>>>::default();
     let reported = Arc::clone(&woken);

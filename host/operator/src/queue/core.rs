@@ -46,7 +46,7 @@ pub struct Settings {
     pub coalesce_pod: Duration,
     /// Every job is looked at after this long, ±10 %: heals what a lost event hid.
     pub resync: Duration,
-    /// Passes at once. They wait for the API server most of the time; the pace, not this, bounds requests.
+    /// Passes at once. They wait for the API server most of the time; the limiter, not this, bounds requests.
     pub at_once: usize,
 }
 

@@ -54,7 +54,7 @@ fn uneven(
         leadership: leadership.clone(),
     };
     let metrics = Arc::new(Metrics::new().unwrap());
-    let (plugins, turns) = Plugins::in_cluster(Rules::default(), cluster, metrics.registry()).unwrap();
+    let (plugins, reviews) = Plugins::in_cluster(Rules::default(), cluster, metrics.registry()).unwrap();
     let plugins = Arc::new(plugins);
     let (sender, ready) = watch::channel(false);
     let (last_activity, emitted) = (LastActivity::default(), Arc::<Mutex<Vec<String>>>::default());
@@ -63,7 +63,7 @@ fn uneven(
         let followed = Followed { client, namespace: "mpi-operator", last_activity: observed, metrics };
         let emit =
             |answer: Answer| emitting.lock().unwrap().push(format!("{} {}", answer.name, answer.reason));
-        follow(following, followed, turns, sender, emit).await;
+        follow(following, followed, reviews, sender, emit).await;
     });
     Follower { plugins, leadership, ready, last_activity, emitted, task }
 }

@@ -1,4 +1,4 @@
-//! The queue, passes and pace together, over an API server made of a closure.
+//! The queue, passes and limiter together, over an API server made of a closure.
 
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ use coxswain_cluster::{
     kind::Watched as _,
     kinds::{DecodedConfigMap, DecodedJob, DecodedMpiJob},
     leadership::Leadership,
+    limiter::ConcurrencyLimiter,
     live::Claimed,
     metrics::{Metrics, Registry},
-    pace::Pace,
     rest::Rest,
     wake::Cause,
 };
@@ -41,9 +41,9 @@ impl Bench {
     fn new(client: &Client, plugins: Plugins) -> Self {
         let metrics = Arc::new(Metrics::new().unwrap());
         let counts = Arc::new(ReconcileMetrics::new(metrics.registry()).unwrap());
-        let pace = Pace::new(None, Arc::clone(&metrics));
-        tokio::spawn(Arc::clone(&pace).run());
-        let rest = Rest::new(client.clone(), pace, Arc::clone(&metrics));
+        let limiter = ConcurrencyLimiter::new(None, Arc::clone(&metrics));
+        tokio::spawn(Arc::clone(&limiter).run());
+        let rest = Rest::new(client.clone(), limiter, Arc::clone(&metrics));
         // Nobody writes events here.
         let (sink, _) = events::channel(rest.clone(), Arc::clone(&metrics));
         let queue = Arc::new(Queue::new(Settings::default(), Arc::clone(&counts)));
@@ -232,7 +232,7 @@ async fn jobs_whose_component_is_slow_to_come_hold_up_no_other() {
     let jobs =
         LiveJobs { index: Shared::default(), gang: coxswain_model::desired::Gang::Off, synced: Vec::new() };
     let cluster = InCluster { store: Store::new(client.clone(), "mpi-operator"), jobs, leadership };
-    let (plugins, _turns) = Plugins::in_cluster(Rules::default(), cluster, &Registry::default()).unwrap();
+    let (plugins, _reviews) = Plugins::in_cluster(Rules::default(), cluster, &Registry::default()).unwrap();
     let bench = Bench::new(&client, plugins);
     for number in 0..20 {
         bench.pin(&JobKey::new("slow", &format!("job-{number}")));

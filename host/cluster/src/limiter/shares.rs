@@ -1,4 +1,4 @@
-//! How much of the pace each namespace may hold.
+//! How much of the limit each namespace may hold.
 //!
 //! In: requests that begin and end, answers, silence. Out: whether a namespace may begin one more, and whether a
 //! silence is the server's own. A namespace whose writes are not answered while others' are has a webhook that
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::flow::{FLOWS, Flow, MOST};
 
-/// A namespace may hold so many times what is free: all of the limit if it is alone (the pace has a third more than
+/// A namespace may hold so many times what is free: all of the limit if it is alone (the limit has a third more than
 /// that), and never so much that nothing is left for one that comes.
 const TIMES_FREE: usize = 3;
 

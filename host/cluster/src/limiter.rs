@@ -4,14 +4,14 @@
 //! by one per [`OKS_PER_RAISE`] answers and is halved on 429, 503 and 504, whose `Retry-After` is obeyed, and when it
 //! answers nobody. A write that is not answered while others are says something about its namespace alone (a
 //! webhook that hangs), and only that namespace's [`shares`] shrink. Flows go in order (an event never goes before a
-//! pod); within a flow namespaces take turns, and within a namespace its jobs ([`turns`]). `--kube-api-qps` and
+//! pod); within a flow namespaces take turns, and within a namespace its jobs ([`fair_queue`]). `--kube-api-qps` and
 //! `--kube-api-burst`, if set, bound the rate on top.
 //!
 //! The lease does not go through here: it has a client of its own.
 
+mod fair_queue;
 mod flow;
 mod shares;
-mod turns;
 
 use std::{
     future::pending,
@@ -26,9 +26,9 @@ use tokio::{
 
 pub use self::flow::Flow;
 use self::{
+    fair_queue::FairQueue,
     flow::{FLOWS, MOST},
     shares::Shares,
-    turns::Turns,
 };
 use crate::{
     metrics::Metrics,
@@ -64,7 +64,7 @@ pub enum Answer {
 }
 
 /// See the module.
-pub struct Pace {
+pub struct ConcurrencyLimiter {
     state: Mutex<State>,
     blocked: Notify,
     metrics: Arc<Metrics>,
@@ -72,7 +72,7 @@ pub struct Pace {
 
 /// The right to one request. Dropping it gives it back.
 pub struct Permit {
-    pace: Arc<Pace>,
+    limiter: Arc<ConcurrencyLimiter>,
     flow: Flow,
     namespace: Arc<str>,
     since: Instant,
@@ -86,10 +86,10 @@ struct State {
     paused: Option<Instant>,
     bucket: Option<Bucket>,
     shares: Shares,
-    waiting: [Turns<Permit>; FLOWS],
+    waiting: [FairQueue<Permit>; FLOWS],
 }
 
-impl Pace {
+impl ConcurrencyLimiter {
     /// At the starting limit; `rate` if the user set one.
     pub fn new(rate: Option<Rate>, metrics: Arc<Metrics>) -> Arc<Self> {
         let bucket = rate.map(|rate| Bucket::full(rate, Instant::now()));
@@ -106,20 +106,20 @@ impl Pace {
         Arc::new(Self { state: Mutex::new(state), blocked: Notify::new(), metrics })
     }
 
-    /// Waits for a turn on behalf of `holder`: `namespace/name`.
-    pub async fn turn(self: &Arc<Self>, flow: Flow, holder: &str) -> Permit {
-        let turn = {
-            let (grant, turn) = oneshot::channel();
+    /// Waits for a permit on behalf of `holder`: `namespace/name`.
+    pub async fn acquire(self: &Arc<Self>, flow: Flow, holder: &str) -> Permit {
+        let permit = {
+            let (grant, permit) = oneshot::channel();
             let mut state = self.lock();
-            if let Some(turns) = state.waiting.get_mut(flow as usize) {
-                turns.push(holder, grant);
+            if let Some(queue) = state.waiting.get_mut(flow as usize) {
+                queue.push(holder, grant);
             }
-            turn
+            permit
         };
         self.grant();
-        match turn.await {
+        match permit.await {
             Ok(permit) => permit,
-            // The grant is kept in `waiting` until it is sent, and the pace outlives this call.
+            // The grant is kept in `waiting` until it is sent, and the limiter outlives this call.
             Err(_) => pending().await,
         }
     }
@@ -139,7 +139,7 @@ impl Pace {
         self.lock().limit
     }
 
-    /// Gives turns to those who wait, as far as possible. Returns when to try again, if time is what is missing.
+    /// Gives permits to those who wait, as far as possible. Returns when to try again, if time is what is missing.
     fn grant(self: &Arc<Self>) -> Option<Instant> {
         loop {
             let mut state = self.lock();
@@ -151,7 +151,7 @@ impl Pace {
                 return Some(until);
             }
             let Some((namespace, grant)) =
-                state.waiting.get_mut(flow as usize).and_then(|turns| turns.take(place))
+                state.waiting.get_mut(flow as usize).and_then(|queue| queue.take(place))
             else {
                 continue;
             };
@@ -164,7 +164,7 @@ impl Pace {
             drop(state);
             self.metrics.in_flight(flow.label(), 1.0);
             // If the taker has gone away meanwhile, the permit drops here and gives its turn back.
-            drop(grant.send(Permit { pace: Arc::clone(self), flow, namespace, since: now }));
+            drop(grant.send(Permit { limiter: Arc::clone(self), flow, namespace, since: now }));
         }
     }
 
@@ -176,18 +176,18 @@ impl Pace {
 impl Permit {
     /// The request was answered, or not in time. One that was never sent says nothing: its permit is dropped.
     pub fn answered(self, answer: Answer) {
-        self.pace.lock().answered(&self, answer, Instant::now());
+        self.limiter.lock().answered(&self, answer, Instant::now());
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.pace.lock();
+        let mut state = self.limiter.lock();
         state.in_flight = state.in_flight.saturating_sub(1);
         state.shares.end(self.flow, &self.namespace);
         drop(state);
-        self.pace.metrics.in_flight(self.flow.label(), -1.0);
-        self.pace.grant();
+        self.limiter.metrics.in_flight(self.flow.label(), -1.0);
+        self.limiter.grant();
     }
 }
 
@@ -197,8 +197,8 @@ impl State {
         // A third more than the limit, for namespaces beside the one that has used it up.
         let free = (self.limit + self.limit / 3).checked_sub(self.in_flight).filter(|free| *free > 0)?;
         [Flow::Objects, Flow::Pods, Flow::Events].into_iter().find_map(|flow| {
-            let turns = self.waiting.get(flow as usize)?;
-            turns.first(|namespace| self.shares.may(flow, namespace, free)).map(|place| (flow, place))
+            let queue = self.waiting.get(flow as usize)?;
+            queue.first(|namespace| self.shares.may(flow, namespace, free)).map(|place| (flow, place))
         })
     }
 

@@ -1,4 +1,4 @@
-//! Who waits for a turn within one flow: the namespaces in a circle, and in each its jobs in a circle, so that a job
+//! Who waits for a permit within one flow: the namespaces in a circle, and in each its jobs in a circle, so that a job
 //! of 8 workers does not wait for one of 5 000, nor a namespace of one job for one of a thousand.
 
 use std::{
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 pub(super) type Grant<P> = oneshot::Sender<P>;
 
 /// See the module.
-pub(super) struct Turns<P> {
+pub(super) struct FairQueue<P> {
     circle: VecDeque<Arc<str>>,
     namespaces: HashMap<Arc<str>, Jobs<P>>,
 }
@@ -28,7 +28,7 @@ pub(super) fn namespace(holder: &str) -> &str {
     holder.split_once('/').map_or(holder, |(namespace, _)| namespace)
 }
 
-impl<P> Default for Turns<P> {
+impl<P> Default for FairQueue<P> {
     fn default() -> Self {
         Self { circle: VecDeque::new(), namespaces: HashMap::new() }
     }
@@ -40,7 +40,7 @@ impl<P> Default for Jobs<P> {
     }
 }
 
-impl<P> Turns<P> {
+impl<P> FairQueue<P> {
     /// Puts a request of `holder` in line.
     pub(super) fn push(&mut self, holder: &str, grant: Grant<P>) {
         let namespace = namespace(holder);

@@ -4,4 +4,4 @@ use anyhow::Result;
 use tokio::sync::{mpsc, oneshot};
 
 /// Asks [`crate::follow`] to look at all requests again, as this process is about to lead, and is told how that went.
-pub struct Turns(pub(crate) mpsc::Receiver<oneshot::Sender<Result<()>>>);
+pub struct Reviews(pub(crate) mpsc::Receiver<oneshot::Sender<Result<()>>>);
