@@ -17,10 +17,10 @@ use jiff::Timestamp;
 
 use crate::{
     aside::Aside,
-    departures::Departures,
     gone::GoneLaunchers,
     job_row::JobRow,
     key::JobKey,
+    launcher_exits::LauncherExits,
     named::Named,
     table::{Gone, Row as _, Table},
 };
@@ -49,7 +49,7 @@ pub struct Index {
     /// Objects that could not be decoded.
     pub aside: Aside,
     /// When launchers left.
-    pub departures: Departures,
+    pub launcher_exits: LauncherExits,
     /// Launcher Jobs that are gone.
     pub gone: GoneLaunchers,
 }
@@ -81,7 +81,7 @@ impl Index {
                 .iter()
                 .flat_map(|slice| slice.observed.pods.iter().cloned())
                 .collect(),
-            asked: self.departures.last(key),
+            asked: self.launcher_exits.last(key),
         }
     }
 
@@ -93,7 +93,7 @@ impl Index {
             }
         }
         for job in self.pods.left() {
-            self.departures.left(job, now);
+            self.launcher_exits.left(job, now);
         }
     }
 

@@ -297,7 +297,7 @@ async fn sweep(watches: Watches, gang: Gang) {
         watches.report();
         let jobs = {
             let mut index = watches.index.write();
-            index.departures.expire(world::now());
+            index.launcher_exits.expire(world::now());
             kinds::expire(&mut index, &gang, Instant::now())
         };
         for job in &jobs {

@@ -160,7 +160,7 @@ fn a_job_is_told_when_the_launcher_of_an_earlier_one_left() {
     index.pods.ended(&key(), &launcher(4, &json!({})));
 
     assert_eq!(asked(&mut index), Some(noon()));
-    index.departures.expire(noon() + coxswain_model::gate::DNS_CACHE);
+    index.launcher_exits.expire(noon() + coxswain_model::gate::DNS_CACHE);
     assert_eq!(asked(&mut index), None);
 }
 
@@ -171,7 +171,7 @@ fn a_launcher_leaves_when_it_ends_and_not_when_its_pod_is_removed_later() {
     index.pods.shown(&key(), launcher(3, &json!({"status": {"phase": "Succeeded"}})));
     assert_eq!(asked(&mut index), Some(noon()));
 
-    index.departures = Departures::default();
+    index.launcher_exits = LauncherExits::default();
     index.pods.ended(&key(), &launcher(4, &json!({"status": {"phase": "Succeeded"}})));
 
     assert_eq!(asked(&mut index), None);

@@ -14,9 +14,9 @@ use crate::key::JobKey;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Departures(HashMap<JobKey, Timestamp>);
+pub struct LauncherExits(HashMap<JobKey, Timestamp>);
 
-impl Departures {
+impl LauncherExits {
     /// A launcher of a job of this name has left.
     pub fn left(&mut self, job: JobKey, now: Timestamp) {
         self.0.insert(job, now);
@@ -27,7 +27,7 @@ impl Departures {
         self.0.get(job).copied()
     }
 
-    /// Lets go of what DNS has forgotten, too.
+    /// Releases what DNS has forgotten, too.
     pub fn expire(&mut self, now: Timestamp) {
         self.0.retain(|_, left| left.checked_add(DNS_CACHE).is_ok_and(|forgotten| now < forgotten));
     }
@@ -41,16 +41,16 @@ mod tests {
     fn what_dns_has_forgotten_is_forgotten() {
         let (early, late) = (JobKey::new("team-a", "early"), JobKey::new("team-a", "late"));
         let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
-        let mut departures = Departures::default();
-        departures.left(early.clone(), noon);
-        departures.left(late.clone(), noon);
-        departures.left(late.clone(), noon + DNS_CACHE / 2);
+        let mut launcher_exits = LauncherExits::default();
+        launcher_exits.left(early.clone(), noon);
+        launcher_exits.left(late.clone(), noon);
+        launcher_exits.left(late.clone(), noon + DNS_CACHE / 2);
 
-        departures.expire(noon + DNS_CACHE);
+        launcher_exits.expire(noon + DNS_CACHE);
 
-        assert_eq!(departures.last(&early), None);
-        assert_eq!(departures.last(&late), Some(noon + DNS_CACHE / 2));
-        departures.expire(noon + 2 * DNS_CACHE);
-        assert_eq!(departures.0.len(), 0);
+        assert_eq!(launcher_exits.last(&early), None);
+        assert_eq!(launcher_exits.last(&late), Some(noon + DNS_CACHE / 2));
+        launcher_exits.expire(noon + 2 * DNS_CACHE);
+        assert_eq!(launcher_exits.0.len(), 0);
     }
 }
