@@ -41,7 +41,7 @@ static PLUGINS: LazyLock<Plugins> = LazyLock::new(|| {
     let rules = Rules { policy: ClusterPolicy::default(), ..Rules::default() };
     let plugins = Plugins::new(rules).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins");
-    RUNTIME.block_on(plugins.load_floor(&folder)).unwrap();
+    RUNTIME.block_on(plugins.load_bundled(&folder)).unwrap();
     plugins
 });
 

@@ -254,10 +254,10 @@ fn start_plugins(
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
     let (last_activity, metrics) = (watches.last_activity.clone(), Arc::clone(&watches.metrics));
-    let floor = options.plugin_dir.clone();
+    let bundled = options.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
         // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
-        if let Err(error) = following.load_floor(&floor).await {
+        if let Err(error) = following.load_bundled(&bundled).await {
             tracing::error!(error = format!("{error:#}"), "loading the plugins of --plugin-dir");
             return;
         }

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod bundled;
 mod copies;
-mod floor;
 mod garbage_collection;
 mod jobs;
 mod load;

@@ -25,8 +25,8 @@ use coxswain_sandbox::{Chain, Child, Compiler, Fault, Link, Plugin, Sandbox};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::{
+    bundled,
     copies::Copies,
-    floor,
     jobs::LiveJobs,
     load::{Load, Loader},
     measured::Measured,
@@ -103,7 +103,7 @@ pub struct InCluster {
 // === impl Plugins ===
 
 impl Plugins {
-    /// Without a cluster: only what [`Plugins::load_floor`] and [`Plugins::load_file`] bring.
+    /// Without a cluster: only what [`Plugins::load_bundled`] and [`Plugins::load_file`] bring.
     pub fn new(rules: Rules) -> Result<Self> {
         let metrics = metrics::Registry::default();
         Self::with(rules, None, Compiler::Here, &metrics).map(|(plugins, _)| plugins)
@@ -181,10 +181,10 @@ impl Plugins {
     }
 
     /// Loads the image's components. One that is broken is an error: the image is.
-    pub async fn load_floor(&self, dir: &Path) -> Result<()> {
-        for candidate in floor::read(dir)? {
+    pub async fn load_bundled(&self, dir: &Path) -> Result<()> {
+        for candidate in bundled::read(dir)? {
             let name = candidate.name.clone();
-            self.add_floor(candidate)
+            self.add_bundled(candidate)
                 .await
                 .with_context(|| format!("loading plugin {name} of {}", dir.display()))?;
         }
@@ -207,12 +207,12 @@ impl Plugins {
         Ok(plugin)
     }
 
-    async fn add_floor(&self, candidate: Candidate) -> Result<()> {
+    async fn add_bundled(&self, candidate: Candidate) -> Result<()> {
         let plugin = self.load(&candidate).await.map_err(|refusal| anyhow::anyhow!(refusal.why))?;
         let name = candidate.name.clone();
         tracing::info!(plugin = name, digest = %plugin.digest(), "plugin of the image loaded");
         let active = Active { plugin, candidate: Arc::new(candidate) };
-        self.write(|registry| registry.add_floor(&name, active));
+        self.write(|registry| registry.add_bundled(&name, active));
         self.measured.serves(&name, self.read(|registry| registry.active(&name).cloned()).as_ref());
         Ok(())
     }

@@ -91,8 +91,8 @@ impl Around {
     }
 
     /// Loads what the directory holds; names that are taken stay.
-    pub async fn load_floor(&self, plugins: &Plugins) -> Result<()> {
-        plugins.load_floor(&self.plugin_dir).await
+    pub async fn load_bundled(&self, plugins: &Plugins) -> Result<()> {
+        plugins.load_bundled(&self.plugin_dir).await
     }
 }
 

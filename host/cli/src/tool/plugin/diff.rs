@@ -143,7 +143,7 @@ impl Side {
             let named = rendering::load(&plugins, file, None, BTreeMap::new()).await?;
             launcher = Some(named.name().to_owned());
         } else if launcher.is_none() {
-            arguments.around.load_floor(&plugins).await?;
+            arguments.around.load_bundled(&plugins).await?;
         }
         Ok(Self { plugins, plugin, launcher })
     }
