@@ -18,7 +18,7 @@ impl Plugins {
             sleep(COLLECTION).await;
             let needed = self.needed().await;
             for gone in self.write(|registry| registry.retain(&needed)) {
-                self.measured.forget(&gone);
+                self.metrics.forget(&gone);
             }
             if self.leads() {
                 if let Err(error) = self.keep_all().await {

@@ -7,7 +7,7 @@ mod copies;
 mod garbage_collection;
 mod jobs;
 mod load;
-pub mod measured;
+pub mod metrics;
 mod pauses;
 mod pipeline;
 pub mod probes;

@@ -17,7 +17,7 @@ use crate::{
     shadow::{self, Compared, Shadow},
     source::{Candidate, MAX_COMPONENT, PluginRequest},
     store::{Served, StoredStatus, Waiting},
-    trust::Vouched,
+    trust::Verified,
     vectors,
     verdict::{Refusal, Verdict},
 };
@@ -55,7 +55,7 @@ impl Plugins {
         if let Some(why) = self.refusal(candidate).await {
             return Err(Refusal::of_bytes(why));
         }
-        let vouched = self.rules.trust.vouched(candidate).map_err(Refusal::of_request)?;
+        let verified = self.rules.trust.verify(candidate).map_err(Refusal::of_request)?;
         let plugin = self.load(candidate).await?;
         self.check_settings(&plugin, &candidate.settings).await?;
         let active = Active { plugin, candidate: Arc::new(candidate.clone()) };
@@ -75,14 +75,14 @@ impl Plugins {
             )));
         }
         self.switch(active).await?;
-        let vouched = match vouched {
-            Vouched::Unasked => String::new(),
-            Vouched::By(key) => format!("; signed by key {key}"),
-            Vouched::Not(why) => format!("; {why}"),
+        let verified = match verified {
+            Verified::Unasked => String::new(),
+            Verified::By(key) => format!("; signed by key {key}"),
+            Verified::Not(why) => format!("; {why}"),
         };
         let changes =
             if shadow.is_empty() { String::new() } else { format!("; {shadow}, all keep their pins") };
-        Ok(Verdict::Serves(format!("{vouched}{changes}")))
+        Ok(Verdict::Serves(format!("{verified}{changes}")))
     }
 
     async fn refusal(&self, candidate: &Candidate) -> Option<String> {
@@ -202,7 +202,7 @@ impl Plugins {
             .map_err(|error| Refusal::of_request(format!("{error:#}")))?;
         let (name, served) = (active.candidate.name.clone(), active.served());
         self.write(|registry| registry.activate(&name, active.clone()));
-        self.measured.serves(&name, Some(&active));
+        self.metrics.serves(&name, Some(&active));
         self.note(&name, |status| status.serve(Some(served))).await;
         Ok(())
     }
@@ -235,7 +235,7 @@ impl Plugins {
     }
 
     async fn roll_back(&self, candidate: Candidate) -> Result<Verdict, Refusal> {
-        self.rules.trust.vouched(&candidate).map_err(Refusal::of_request)?;
+        self.rules.trust.verify(&candidate).map_err(Refusal::of_request)?;
         let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_request(refusal.why))?;
         let digest = candidate.digest.clone();
         let active = Active { plugin, candidate: Arc::new(candidate) };

@@ -257,7 +257,7 @@ impl Requests {
             entry.answered = true;
             // The bytes have done their duty: only label, uid and version are needed from here on.
             entry.map = Arc::new(ConfigMap { metadata: entry.map.metadata.clone(), ..ConfigMap::default() });
-            self.plugins.measured.decided(&entry.plugin, &verdict);
+            self.plugins.metrics.decided(&entry.plugin, &verdict);
             // Nothing new, as after a restart: nothing to report.
             let Some((warning, reason, message)) = words(&self.plugins, &entry.plugin, &verdict) else {
                 continue;
@@ -322,7 +322,7 @@ impl Plugins {
     /// The ConfigMap is gone: back to the image's component. Says what serves now.
     async fn withdraw(&self, plugin: &str) -> String {
         let active = self.write(|registry| registry.withdraw(plugin).cloned());
-        self.measured.serves(plugin, active.as_ref());
+        self.metrics.serves(plugin, active.as_ref());
         let served = active.as_ref().map(super::registry::Active::served);
         self.note(plugin, |status| {
             status.candidate = None;

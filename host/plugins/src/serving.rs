@@ -29,7 +29,7 @@ use crate::{
     copies::Copies,
     jobs::LiveJobs,
     load::{Load, Loader},
-    measured::Measured,
+    metrics::PluginMetrics,
     registry::{Active, Registry, not_allowed},
     reviews::Reviews,
     settings::as_settings,
@@ -62,7 +62,7 @@ impl From<RenderError> for NoPlan {
 /// The plugins of this operator.
 pub struct Plugins {
     pub(crate) sandbox: Arc<dyn Load>,
-    pub(crate) measured: Measured,
+    pub(crate) metrics: PluginMetrics,
     pub(crate) registry: RwLock<Registry>,
     pub(crate) statuses: tokio::sync::Mutex<StatusCache>,
     pub(crate) copies: tokio::sync::Mutex<Copies>,
@@ -86,7 +86,7 @@ pub struct Rules {
     pub cluster_domain: Option<String>,
     /// What plans may touch beyond the fixed rules.
     pub policy: ClusterPolicy,
-    /// Who has to vouch for plugins.
+    /// Whose signature plugins need.
     pub trust: Trust,
 }
 
@@ -128,8 +128,8 @@ impl Plugins {
         metrics: &metrics::Registry,
     ) -> Result<(Self, Reviews)> {
         let cores = world::cores().max(2);
-        let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
-        let observer = measured.observer();
+        let plugin_metrics = PluginMetrics::new(metrics).context("setting up the metrics of plugins")?;
+        let observer = plugin_metrics.observer();
         let sandbox = match world::engine::<Loader>() {
             Some(loader) => Arc::clone(&loader.0),
             None => Arc::new(Sandbox::with(compiler, observer).context("starting the plugin sandbox")?),
@@ -141,7 +141,7 @@ impl Plugins {
         };
         let plugins = Self {
             sandbox,
-            measured,
+            metrics: plugin_metrics,
             registry: RwLock::default(),
             statuses: tokio::sync::Mutex::default(),
             copies: tokio::sync::Mutex::default(),
@@ -176,7 +176,7 @@ impl Plugins {
             let name = |digest: &Digest| {
                 self.read(|registry| registry.component(digest).map(|plugin| plugin.name().to_owned()))
             };
-            self.measured.count(&jobs.pinned(), name);
+            self.metrics.count(&jobs.pinned(), name);
         }
     }
 
@@ -213,7 +213,7 @@ impl Plugins {
         tracing::info!(plugin = name, digest = %plugin.digest(), "plugin of the image loaded");
         let active = Active { plugin, candidate: Arc::new(candidate) };
         self.write(|registry| registry.add_bundled(&name, active));
-        self.measured.serves(&name, self.read(|registry| registry.active(&name).cloned()).as_ref());
+        self.metrics.serves(&name, self.read(|registry| registry.active(&name).cloned()).as_ref());
         Ok(())
     }
 
@@ -314,7 +314,7 @@ impl Plugins {
         let store = self.store.as_ref().ok_or_else(missing)?;
         let copy = store.copy(&pinned.digest).await.map_err(NoPlan::Unavailable)?;
         let copy = copy.ok_or_else(missing)?;
-        self.rules.trust.vouched(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
+        self.rules.trust.verify(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
         let plugin = match self.load(&copy).await {
             Ok(plugin) => plugin,
             Err(Refusal { bytes: true, .. }) => return Err(missing().into()),

@@ -129,7 +129,7 @@ impl Plugins {
         };
         if let Some(active) = self.last_good(name, served).await {
             self.write(|registry| registry.activate(name, active.clone()));
-            self.measured.serves(name, Some(&active));
+            self.metrics.serves(name, Some(&active));
         }
     }
 
@@ -139,7 +139,7 @@ impl Plugins {
         if candidate.name != name {
             return None;
         }
-        self.rules.trust.vouched(&candidate).ok()?;
+        self.rules.trust.verify(&candidate).ok()?;
         let plugin = self.load(&candidate).await.ok()?;
         Some(Active { plugin, candidate: Arc::new(candidate) })
     }

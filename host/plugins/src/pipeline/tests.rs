@@ -163,7 +163,7 @@ async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offe
         Verdict::Serves(String::new())
     );
     // Pinned before the job's user wrote the annotation.
-    lives(&plugins, &index, &json!({ "hostile.coxswain.dev/deed": "loop" }));
+    lives(&plugins, &index, &json!({ "hostile.coxswain.dev/behaviour": "loop" }));
 
     let refusal = refused(plugins.offer(request("hostile", rebuilt("hostile", 1), &[])).await);
     let last_good = plugins.serving("hostile").unwrap();
@@ -180,7 +180,8 @@ async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offe
 async fn a_component_that_breaks_on_plain_jobs_is_refused_before_any_job_sees_it() {
     let (plugins, _) = plugins(Trust::default());
 
-    let refusal = refused(plugins.offer(request("hostile", component("hostile"), &[("deed", "loop")])).await);
+    let refusal =
+        refused(plugins.offer(request("hostile", component("hostile"), &[("behaviour", "loop")])).await);
 
     assert!(refusal.why.contains("it fails on jobs that it must serve"), "{}", refusal.why);
     assert_eq!(plugins.serving("hostile"), None);
@@ -270,7 +271,7 @@ async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_
         assert!(matches!(verdict, Verdict::Serves(_)), "{verdict:?}");
     }
     let healthy = valid(&raw(&json!({})));
-    let wants = json!({ "coxswain.dev/plugin": "hostile", "hostile.coxswain.dev/deed": "loop" });
+    let wants = json!({ "coxswain.dev/plugin": "hostile", "hostile.coxswain.dev/behaviour": "loop" });
     let hostile = valid(&raw(&wants));
     let plugins = Arc::new(plugins);
     let render = |job: ValidJob| {

@@ -68,7 +68,7 @@ fn every_difference_is_told_with_the_vector_and_what_is_there_instead() {
 #[test]
 fn a_plugin_that_breaks_is_never_expected_to() {
     let text =
-        r#"[{ "name": "x", "settings": { "deed": "loop" }, "expect": { "refused": "instructions" } }]"#;
+        r#"[{ "name": "x", "settings": { "behaviour": "loop" }, "expect": { "refused": "instructions" } }]"#;
 
     let found = failures("hostile", text);
 

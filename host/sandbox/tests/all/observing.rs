@@ -48,7 +48,7 @@ fn every_call_is_reported_with_its_cost() {
 fn a_break_is_reported_with_its_reason() {
     let (plugin, seen) = observed("hostile");
     let mut job = job("OpenMPI", 1, 1);
-    job.settings = merged(&plugin, &[("deed", "loop")]);
+    job.settings = merged(&plugin, &[("behaviour", "loop")]);
 
     plugin.tune(&job, &coxswain_model::plan::Plan::default()).unwrap_err();
 

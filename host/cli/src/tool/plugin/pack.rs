@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Namespace of the ConfigMap; without it, kubectl's -n decides.
     #[arg(long, short)]
     namespace: Option<String>,
-    /// Private key that vouches for the component, PEM as `openssl genpkey -algorithm ed25519` makes it; may be given
+    /// Private key that signs the component, PEM as `openssl genpkey -algorithm ed25519` makes it; may be given
     /// several times.
     #[arg(long, value_name = "KEYFILE")]
     sign: Vec<PathBuf>,

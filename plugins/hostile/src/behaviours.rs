@@ -1,4 +1,4 @@
-//! One function a deed.
+//! One function a behaviour.
 
 use std::{
     hint::black_box,
@@ -13,9 +13,9 @@ use coxswain_plugin_kit::{
 
 const MIB: usize = 1 << 20;
 
-/// Does it. An unknown deed is reported as unsupported.
-pub fn perform(deed: &str, job: &Job) -> Result<Plan, Failure> {
-    Ok(match deed {
+/// Does it. An unknown behaviour is reported as unsupported.
+pub fn perform(behaviour: &str, job: &Job) -> Result<Plan, Failure> {
+    Ok(match behaviour {
         "none" => empty(),
         "loop" => endless(),
         "recurse" => variable("HOSTILE_DEPTH", &recurse(u64::MAX).to_string()),
@@ -36,14 +36,14 @@ pub fn perform(deed: &str, job: &Job) -> Result<Plan, Failure> {
         "many-violations" => return Err(Failure::Invalid(violations(10_000))),
         "noisy-refusal" => return Err(Failure::Unsupported("no\nType: Warning\u{0}".into())),
         "fickle" => fickle(),
-        "tell" => tell(job),
+        "echo" => echo(job),
         other => return rude(other),
     })
 }
 
 /// What the types of the contract allow and a policy must not.
-fn rude(deed: &str) -> Result<Plan, Failure> {
-    Ok(match deed {
+fn rude(behaviour: &str) -> Result<Plan, Failure> {
+    Ok(match behaviour {
         "newline-in-env" => variable("HOSTILE_LINE", "one\ntwo"),
         "nul-in-env" => variable("HOSTILE_NUL", "a\u{0}b"),
         "name-with-equals" => variable("HOSTILE_A=B", "c"),
@@ -67,7 +67,7 @@ fn rude(deed: &str) -> Result<Plan, Failure> {
             file.place = Place::Everywhere("/etc/passwd".into());
             Plan { files: vec![file], ..empty() }
         }
-        _ => return Err(Failure::Unsupported(format!("no such deed: {deed}"))),
+        _ => return Err(Failure::Unsupported(format!("no such behaviour: {behaviour}"))),
     })
 }
 
@@ -129,7 +129,7 @@ fn fickle() -> Plan {
 }
 
 /// Everything that it gets to see of the variables and annotations.
-fn tell(job: &Job) -> Plan {
+fn echo(job: &Job) -> Plan {
     let env = job.groups.iter().flat_map(|group| group.container.env.iter().map(|env| env.name.as_str()));
     let annotations = job.groups.iter().flat_map(|group| group.annotations.iter().map(|a| a.key.as_str()));
     variable("HOSTILE_SEEN", &env.chain(annotations).collect::<Vec<_>>().join(" "))

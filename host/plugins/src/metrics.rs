@@ -14,7 +14,7 @@ use coxswain_cluster::{key::JobKey, metrics::Registry};
 
 /// By plugin and the first digits of its digest, which bounds them by the components in memory.
 #[derive(Clone)]
-pub struct Measured {
+pub struct PluginMetrics {
     calls: IntCounterVec,
     seconds: HistogramVec,
     fuel: IntCounterVec,
@@ -30,7 +30,7 @@ const COMPONENT: [&str; 2] = ["plugin", "digest"];
 const OUTCOMES: [&str; 4] = ["serves", "rolled-back", "held", "refused"];
 const FUNCTION: [&str; 3] = ["plugin", "digest", "function"];
 
-impl Measured {
+impl PluginMetrics {
     /// Instruments in `registry`.
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
         // 16 µs to 2 s, where a call is stopped.
@@ -215,12 +215,12 @@ mod tests {
     #[test]
     fn faults_of_a_component_begin_at_zero_when_it_is_loaded() {
         let registry = Registry::default();
-        let measured = Measured::new(&registry).unwrap();
+        let metrics = PluginMetrics::new(&registry).unwrap();
         let digest = Digest::of(b"1");
 
-        measured.called(&call(&digest, Function::Describe, None));
+        metrics.called(&call(&digest, Function::Describe, None));
         let loaded = faults(&registry);
-        measured.called(&call(&digest, Function::Render, Some(&Break::OutOfStack)));
+        metrics.called(&call(&digest, Function::Render, Some(&Break::OutOfStack)));
         let broke = faults(&registry);
 
         assert_eq!(loaded.len(), Break::REASONS.len());
