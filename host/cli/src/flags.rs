@@ -68,10 +68,10 @@ pub struct Flags {
     /// Upper bound on requests at once after a rest, with `--kube-api-qps`.
     #[arg(long = "kube-api-burst", value_name = "N")]
     pub kube_api_burst: Option<u32>,
-    /// Upper bound on passes a second. Unset: none.
+    /// Upper bound on reconciles a second. Unset: none.
     #[arg(long, value_name = "N")]
     pub controller_queue_rate_limit: Option<f64>,
-    /// Upper bound on passes at once after a rest, with `--controller-queue-rate-limit`.
+    /// Upper bound on reconciles at once after a rest, with `--controller-queue-rate-limit`.
     #[arg(long, value_name = "N")]
     pub controller_queue_burst: Option<u32>,
     /// Suffix of host names, such as `cluster.local`.
@@ -172,7 +172,7 @@ impl Flags {
             namespace: set(&self.namespace),
             at_once: self.threadiness,
             api_rate: self.api_rate(),
-            pass_rate: self.pass_rate(),
+            reconcile_rate: self.reconcile_rate(),
             monitoring_port: self.monitoring_port,
             health_port: self.health_port,
             gang: self.gang(),
@@ -194,8 +194,8 @@ impl Flags {
         rate(self.kube_api_qps, self.kube_api_burst, Rate { qps: 5.0, burst: 10.0 })
     }
 
-    /// The bound on passes, likewise.
-    fn pass_rate(&self) -> Option<Rate> {
+    /// The bound on reconciles, likewise.
+    fn reconcile_rate(&self) -> Option<Rate> {
         let default = Rate { qps: 10.0, burst: 100.0 };
         rate(self.controller_queue_rate_limit, self.controller_queue_burst, default)
     }

@@ -2,7 +2,7 @@
 //!
 //! In: a job and its steps. Out: what came of them. Waves go one after the other; within a wave all writes go in
 //! parallel, as far as [`super::limiter`] lets them, and all are tried, also where some fail. After a wave with a failure
-//! only those go on that need nothing of it. Answers are folded into the index at once, so that the next pass sees
+//! only those go on that need nothing of it. Answers are folded into the index at once, so that the next reconcile sees
 //! what this one did.
 
 mod adopt;
@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// A pass stops beginning new writes after this long and lets the next one go on, so that a user's change of
+/// A reconcile stops beginning new writes after this long and lets the next one go on, so that a user's change of
 /// mind (suspend, delete) does not wait for 5 000 pods at a rate limit.
 pub const BUDGET: Duration = Duration::from_secs(20);
 
@@ -94,7 +94,7 @@ struct Sum {
 }
 
 impl Applier<'_> {
-    /// Carries out `steps`. The flag says that another pass is due: not all of them fit into the time, or an object went
+    /// Carries out `steps`. The flag says that another reconcile is due: not all of them fit into the time, or an object went
     /// at once, which may have to come back and of which nothing more will be heard.
     pub async fn apply(&self, steps: Vec<Step>) -> (Done, bool) {
         let mut waves: BTreeMap<Wave, Vec<Step>> = BTreeMap::new();

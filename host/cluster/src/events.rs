@@ -1,6 +1,6 @@
 //! Kubernetes events: core/v1, as the MPI Operator writes them, because clients match on their fields.
 //!
-//! Passes only hand them over. A task of its own writes them, after everything else, so that no event delays a pod;
+//! Reconciles only hand them over. A task of its own writes them, after everything else, so that no event delays a pod;
 //! those of one object one after the other, those of others beside them, as the namespaces' turns go ([`super::limiter`]).
 //! What waits is bounded. Per object at most [`BURST`] and then one per [`REFILL`]; the same event again within
 //! [`REPEAT`] raises the count of the first one.
@@ -47,7 +47,7 @@ const REPEAT: Duration = Duration::from_mins(10);
 /// How long the last events may take when the process ends.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// Takes events from passes.
+/// Takes events from reconciles.
 #[derive(Clone)]
 pub struct Sink {
     shared: Arc<Shared>,

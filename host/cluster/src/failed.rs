@@ -26,7 +26,7 @@ impl Failed {
         Self::unavailable(anyhow::anyhow!("{doing}: no permit of the limiter in time"))
     }
 
-    /// What of a pass's writes decides about its retry; nothing if all succeeded. What may pass by itself goes
+    /// What of a reconcile's writes decides about its retry; nothing if all succeeded. What may pass by itself goes
     /// before what someone has to change.
     pub fn of(done: &Done, doing: &str) -> Option<Self> {
         let urgency = |failure: &&StepFailure| match failure.reason {

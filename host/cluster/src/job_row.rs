@@ -19,7 +19,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::table::Row;
 
-/// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Passes decode it.
+/// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Reconciles decode it.
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JobRow {

@@ -39,7 +39,7 @@ use crate::{
     world,
 };
 
-/// A status is begun within this time or told by a later pass, which has a newer one.
+/// A status is begun within this time or told by a later reconcile, which has a newer one.
 const STATUS: Duration = Duration::from_secs(10);
 
 /// See the module.
@@ -53,7 +53,7 @@ pub struct Live {
     pub events: Sink,
     /// Counts.
     pub metrics: Arc<Metrics>,
-    /// Asks for another pass.
+    /// Asks for another reconcile.
     pub wake: Wake,
     /// Jobs whose objects have been looked for.
     pub claimed: Claimed,

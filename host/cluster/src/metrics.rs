@@ -99,7 +99,7 @@ impl Metrics {
         })
     }
 
-    /// A pass saw a job without conditions.
+    /// A reconcile saw a job without conditions.
     pub fn job_created(&self) {
         self.jobs_created.inc();
     }

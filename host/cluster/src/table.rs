@@ -1,7 +1,7 @@
 //! One kind's objects, by job: what a watch told, and before it our own writes.
 //!
 //! The watch is the truth, but it is late: an object that we have just created comes back through it some
-//! milliseconds later, and a pass in between would create it again. So the answer to a write is folded in at
+//! milliseconds later, and a reconcile in between would create it again. So the answer to a write is folded in at
 //! once. Three rules keep that right:
 //!
 //! 1. A watch hands out changes in the order of their versions. What it has passed, it knows better than the

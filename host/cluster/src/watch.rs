@@ -1,6 +1,6 @@
 //! Watches: one per kind, with label selectors, folded into the [`super::index::Index`].
 //!
-//! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a pass
+//! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a reconcile
 //! looks at. A kubelet's heartbeat changes nothing and wakes nobody.
 //!
 //! kube's own watcher decodes whole lists, so that one object that cannot be decoded hides all others for ever; it

@@ -1,4 +1,4 @@
-//! One pass over one job: look, think, act, tell.
+//! One reconcile of one job: observe, decide, act, report.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{progress::Progress, queue::Ended, retries::Retries};
 use coxswain_cluster::{claims::Claims, failed::Failed, key::JobKey, live::Live, world};
 use coxswain_plugins::{NoPlan, Plugins};
 
-/// What a pass works with.
+/// What a reconcile works with.
 pub struct Context {
     /// Eyes and hands.
     pub cluster: Live,
@@ -51,7 +51,7 @@ pub struct Context {
 struct Rendered {
     objects: Wanted,
     render_error: Option<RenderError>,
-    /// Text for the event that names the pin, if this pass makes it.
+    /// Text for the event that names the pin, if this reconcile makes it.
     pinned: Option<String>,
     notes: Vec<Note>,
     /// Annotations without effect, once the job is rendered.
@@ -79,7 +79,7 @@ impl From<NoPlan> for Rendered {
     }
 }
 
-/// A pass that did not come through, and how the queue is to go on.
+/// A reconcile that did not come through, and how the queue is to go on.
 #[derive(Debug)]
 pub struct Unfinished {
     /// For people.
@@ -106,8 +106,8 @@ impl From<Failed> for Unfinished {
     }
 }
 
-/// One pass over the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
-pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unfinished> {
+/// One reconcile of the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
+pub async fn run(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unfinished> {
     let job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {

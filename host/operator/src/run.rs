@@ -2,7 +2,7 @@
 //! with one leg missing; Kubernetes starts it anew. No answer of the API server, and no silence, ends one of them.
 
 mod election;
-mod passes;
+mod reconciles;
 mod sight;
 mod terms;
 

@@ -29,7 +29,7 @@ const REVIEW: Duration = Duration::from_secs(20);
 const SAVING: Duration = Duration::from_secs(20);
 
 impl Plugins {
-    /// Called when a term begins, before the first pass: what served under the leader before serves on, and everything that
+    /// Called when a term begins, before the first reconcile: what served under the leader before serves on, and everything that
     /// a job may be pinned to has its copy. What the API server refuses is tried again; where that does not help, jobs do
     /// not wait for it: what is missing is made up for later.
     pub async fn lead(&self, term: u64) {

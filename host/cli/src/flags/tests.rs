@@ -55,9 +55,9 @@ fn rates_bound_only_where_they_are_set() {
     let unset = read("").unwrap();
     let set = read("--kube-api-qps=50 --controller-queue-burst=7").unwrap();
 
-    assert_eq!((unset.api_rate(), unset.pass_rate()), (None, None));
+    assert_eq!((unset.api_rate(), unset.reconcile_rate()), (None, None));
     assert_eq!(set.api_rate(), Some(Rate { qps: 50.0, burst: 10.0 }));
-    assert_eq!(set.pass_rate(), Some(Rate { qps: 10.0, burst: 7.0 }));
+    assert_eq!(set.reconcile_rate(), Some(Rate { qps: 10.0, burst: 7.0 }));
 }
 
 #[test]

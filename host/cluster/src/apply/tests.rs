@@ -45,7 +45,7 @@ fn owners() -> Value {
     json!([{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": UID, "controller": true}])
 }
 
-/// The cluster as a pass writes to it, over a server that answers with `answer`.
+/// The cluster as a reconcile writes to it, over a server that answers with `answer`.
 struct Bench {
     fake: Fake,
     rest: Rest,
@@ -246,7 +246,7 @@ fn times(fake: &Fake, asked: &Asked) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_by_itself_is_tried_again_in_the_same_pass() {
+async fn what_may_pass_by_itself_is_tried_again_in_the_same_reconcile() {
     for status in [429, 500, 502, 503, 504] {
         let bench = Bench::new(move |fake, asked| {
             if times(fake, asked) < 3 { Reply::refused(status, "x") } else { all_well(fake, asked) }
@@ -337,7 +337,7 @@ async fn a_server_that_does_not_answer_is_given_up_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_does_not_begin_writes_for_ever() {
+async fn a_reconcile_does_not_begin_writes_for_ever() {
     let deletes = (0..500).map(|index| Step::Delete {
         object: object(Kind::Pod, &format!("pi-worker-{index}")),
         uid: Uid::from("p"),
@@ -349,7 +349,7 @@ async fn a_pass_does_not_begin_writes_for_ever() {
 
         let (done, left) = bench.apply(steps).await;
 
-        assert!(left, "another pass is due");
+        assert!(left, "another reconcile is due");
         assert_eq!(start.elapsed().as_secs(), BUDGET.as_secs());
         let begun = bench.fake.asked().len();
         assert!((105..=111).contains(&begun), "the burst and 20 s at 5 a second, not {begun}");
@@ -552,9 +552,9 @@ async fn a_delete_names_the_object_that_it_means() {
     let bench = Bench::new(move |_, _| Reply::ok(pod.clone()));
     with_worker(&bench);
 
-    let (done, another_pass) = bench.apply(vec![delete(Some(5))]).await;
+    let (done, another_reconcile) = bench.apply(vec![delete(Some(5))]).await;
 
-    assert_eq!((done.deleted, another_pass), (1, false), "the watch tells when it is gone");
+    assert_eq!((done.deleted, another_reconcile), (1, false), "the watch tells when it is gone");
     let options = &bench.fake.asked()[0].body;
     assert_eq!(options["preconditions"], json!({"uid": "p", "resourceVersion": "5"}));
     assert_eq!(options["propagationPolicy"], "Background");
@@ -568,10 +568,10 @@ async fn what_is_gone_already_is_as_good_as_deleted() {
         let bench = Bench::new(move |_, _| Reply::refused(status, "x"));
         with_worker(&bench);
 
-        let (done, another_pass) = bench.apply(vec![delete(None)]).await;
+        let (done, another_reconcile) = bench.apply(vec![delete(None)]).await;
 
         assert_eq!((done.deleted, done.failures.len(), bench.observed().pods.len()), (1, 0, 0), "{status}");
-        assert!(another_pass, "nothing more is heard of it");
+        assert!(another_reconcile, "nothing more is heard of it");
     }
     let bench = Bench::new(|_, _| Reply::refused(409, "Conflict"));
     let (done, _) = bench.apply(vec![delete(Some(5))]).await;
@@ -585,9 +585,9 @@ async fn what_goes_at_once_is_looked_after_at_once() {
     let bench = Bench::new(move |_, _| Reply::ok(status.clone()));
     with_worker(&bench);
 
-    let (done, another_pass) = bench.apply(vec![delete(None)]).await;
+    let (done, another_reconcile) = bench.apply(vec![delete(None)]).await;
 
-    assert_eq!((done.deleted, another_pass, bench.observed().pods.len()), (1, true, 0));
+    assert_eq!((done.deleted, another_reconcile, bench.observed().pods.len()), (1, true, 0));
 }
 
 #[tokio::test(start_paused = true)]

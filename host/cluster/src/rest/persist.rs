@@ -1,4 +1,4 @@
-//! A request that is sent again after what may pass by itself: a pass that gave up on one lost answer would have to
+//! A request that is sent again after what may pass by itself: a reconcile that gave up on one lost answer would have to
 //! look, render and compare once more.
 
 use std::time::Duration;

@@ -57,7 +57,7 @@ impl Bench {
         timeout(limit, self.synced.wait_for(|synced| *synced)).await.expect("it lists all").unwrap();
     }
 
-    /// The jobs that passes see.
+    /// The jobs that reconciles see.
     fn jobs(&self) -> Vec<String> {
         let index = self.watches.index.read();
         let mut jobs: Vec<String> = index

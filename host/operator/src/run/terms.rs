@@ -1,7 +1,7 @@
 //! Leading, term after term: what belongs to a term begins with it and ends with it, in order, so that a replica that lost
 //! the lease in an outage leads again without being started anew.
 //!
-//! In: what this replica sees ([`Sight`]), and the lease ([`Leadership`]). Out: whether it is a candidate, and passes while it
+//! In: what this replica sees ([`Sight`]), and the lease ([`Leadership`]). Out: whether it is a candidate, and reconciles while it
 //! leads.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
@@ -13,14 +13,14 @@ use tokio::{
 };
 
 use super::{
-    passes::Passes,
+    reconciles::Reconciles,
     sight::{Sight, words},
 };
 use crate::{metrics::ReconcileMetrics, options::Options, queue::Queue};
 use coxswain_cluster::{events::Subject, leadership::Leadership, live::Live, wake::Cause};
 use coxswain_plugins::Plugins;
 
-/// How long passes may go on after this replica was told to end, or gives the lease up.
+/// How long reconciles may go on after this replica was told to end, or gives the lease up.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How long a replica that gave the lease up is no candidate, at first and at most: whoever keeps losing sight must not
@@ -126,7 +126,7 @@ fn abstains(times: u32) -> Duration {
     first.saturating_mul(1 << times.min(16)).min(longest)
 }
 
-/// Passes, and what they need.
+/// Reconciles, and what they need.
 pub struct Leading {
     /// Of this process; each term has its own.
     pub live: Live,
@@ -134,9 +134,9 @@ pub struct Leading {
     pub plugins: Arc<Plugins>,
     /// Empty between two terms.
     pub queue: Arc<Queue>,
-    /// For [`Passes`].
+    /// For [`Reconciles`].
     pub metrics: Arc<ReconcileMetrics>,
-    /// For [`Passes`].
+    /// For [`Reconciles`].
     pub options: Options,
     /// Of the candidate.
     pub identity: String,
@@ -159,8 +159,8 @@ impl Work for Leading {
             () = self.plugins.lead(term) => true,
         };
         if taken_over {
-            let passes = self.passes(live.clone());
-            passes.run(grace).await;
+            let reconciles = self.reconciles(live.clone());
+            reconciles.run(grace).await;
         }
         self.plugins.follow_only();
         self.queue.clear();
@@ -170,9 +170,9 @@ impl Work for Leading {
 }
 
 impl Leading {
-    fn passes(&self, live: Live) -> Passes {
+    fn reconciles(&self, live: Live) -> Reconciles {
         let (plugins, queue) = (Arc::clone(&self.plugins), Arc::clone(&self.queue));
-        Passes::new(live, plugins, queue, Arc::clone(&self.metrics), &self.options)
+        Reconciles::new(live, plugins, queue, Arc::clone(&self.metrics), &self.options)
     }
 
     fn emit(&self, what: &str) {

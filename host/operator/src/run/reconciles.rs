@@ -1,4 +1,4 @@
-//! Runs passes: takes jobs off the queue and tells it how each pass ended.
+//! Runs reconciles: takes jobs off the queue and tells it how each reconcile ended.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -29,13 +29,13 @@ use coxswain_plugins::Plugins;
 /// Jobs rendered at once: as many as keep the cores busy.
 const RENDERING: usize = 8;
 
-/// Bytes of a decoded job for each slot of the queue that its pass takes, and the most slots: 64 passes over the largest
+/// Bytes of a decoded job for each slot of the queue that its reconcile takes, and the most slots: 64 reconciles of the largest
 /// jobs that can be decoded would take a GiB.
 const SLOT: usize = 1 << 20;
 const MOST_SLOTS: usize = 16;
 
 /// See the module.
-pub struct Passes {
+pub struct Reconciles {
     live: Live,
     context: Context,
     queue: Arc<Queue>,
@@ -43,7 +43,7 @@ pub struct Passes {
     rate: Option<Rate>,
 }
 
-impl Passes {
+impl Reconciles {
     /// As the options say.
     pub fn new(
         live: Live,
@@ -62,10 +62,10 @@ impl Passes {
             cluster_domain: options.rules.cluster_domain.clone(),
             lost_worker: options.lost_worker,
         };
-        Self { live, context, queue, metrics, rate: options.pass_rate }
+        Self { live, context, queue, metrics, rate: options.reconcile_rate }
     }
 
-    /// Runs passes until `grace` says how long those under way may go on; after that they are cut off.
+    /// Runs reconciles until `grace` says how long those under way may go on; after that they are cut off.
     pub async fn run(self, mut grace: watch::Receiver<Option<Duration>>) {
         let mut bucket = self.rate.map(|rate| Bucket::full(rate, Instant::now()));
         let this = Arc::new(self);
@@ -81,7 +81,7 @@ impl Passes {
             let (job, changed) = tokio::select! {
                 biased;
                 Ok(_) = grace.wait_for(Option::is_some) => break,
-                // What has ended is let go of at once: after a start that is a pass over every job.
+                // What has ended is let go of at once: after a start that is a reconcile of every job.
                 Some(_) = running.join_next() => continue,
                 turn = turn => turn,
             };
@@ -95,20 +95,20 @@ impl Passes {
                 if changed {
                     this.context.retries.forget(&job);
                 }
-                let ended = this.pass(&job).await;
+                let ended = this.reconcile(&job).await;
                 this.queue.ended(&job, ended);
             }));
         }
         let grace = (*grace.borrow()).unwrap_or_default();
         let finish = async { while running.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, finish).await.is_err() {
-            tracing::warn!(passes = running.len(), "cut off: not finished in time");
+            tracing::warn!(reconciles = running.len(), "cut off: not finished in time");
         }
         running.shutdown().await;
     }
 
-    /// One pass, with its panics caught: a bug costs one job's pass, not the operator.
-    async fn pass(&self, job: &JobKey) -> Ended {
+    /// One reconcile, with its panics caught: a bug costs one job's reconcile, not the operator.
+    async fn reconcile(&self, job: &JobKey) -> Ended {
         let start = Instant::now();
         let Some(observed) = self.live.job(job) else {
             self.live.metrics.job_gone(job);
@@ -118,28 +118,30 @@ impl Passes {
             return Ended::Gone;
         };
         let span = tracing::info_span!(
-            "pass",
+            "reconcile",
             namespace = &*job.namespace,
             name = &*job.name,
             uid = observed.metadata.uid
         );
-        let pass = AssertUnwindSafe(reconcile::pass(&self.context, job, &observed))
+        let reconcile = AssertUnwindSafe(reconcile::run(&self.context, job, &observed))
             .catch_unwind()
             .instrument(span.clone());
-        let (outcome, ended) = match pass.await {
+        let (outcome, ended) = match reconcile.await {
             Ok(Ok(ended)) => ("ok", ended),
             Ok(Err(failed)) => {
                 let Unfinished { failed, ended } = failed;
-                span.in_scope(|| tracing::warn!(reason = ?failed.reason, error = %failed, "pass failed"));
+                span.in_scope(
+                    || tracing::warn!(reason = ?failed.reason, error = %failed, "reconcile failed"),
+                );
                 ("failed", ended)
             }
             Err(_) => {
-                self.metrics.pass_panicked();
-                span.in_scope(|| tracing::error!("pass panicked; this is a bug"));
+                self.metrics.reconcile_panicked();
+                span.in_scope(|| tracing::error!("reconcile panicked; this is a bug"));
                 ("panicked", Ended::Failed)
             }
         };
-        self.metrics.pass_finished(outcome, start.elapsed());
+        self.metrics.reconcile_finished(outcome, start.elapsed());
         ended
     }
 }

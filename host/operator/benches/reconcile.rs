@@ -1,4 +1,4 @@
-//! What the parts of one pass cost, in time and allocations: `cargo bench -p coxswain-operator --bench pass`.
+//! What the parts of one reconcile cost, in time and allocations: `cargo bench -p coxswain-operator --bench reconcile`.
 //!
 //! Parsing, rendering through the sandbox, making the objects, comparing and telling, for jobs of 8, 1,000 and 10,000
 //! workers. Needs the components (`make plugins`). Allocations are exact and the same on every machine.

@@ -1,4 +1,4 @@
-//! The queue, passes and limiter together, over an API server made of a closure.
+//! The queue, reconciles and limiter together, over an API server made of a closure.
 
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 use std::collections::BTreeMap;
@@ -54,9 +54,10 @@ impl Bench {
         };
         let claimed = Claimed::default();
         let live = Live { rest, index: index.clone(), events: sink, metrics, wake, claimed };
-        let passes = Passes::new(live, Arc::new(plugins), Arc::clone(&queue), counts, &Options::default());
+        let reconciles =
+            Reconciles::new(live, Arc::new(plugins), Arc::clone(&queue), counts, &Options::default());
         let (stop, stopped) = watch::channel(None);
-        let running = tokio::spawn(passes.run(stopped));
+        let running = tokio::spawn(reconciles.run(stopped));
         Self { index, queue, stop, running }
     }
 
@@ -268,6 +269,6 @@ async fn passes_over_large_jobs_leave_memory_to_the_others() {
     tokio::time::sleep(Duration::from_secs(5)).await;
 
     let begun = fake.asked().iter().filter(|asked| asked.method == Method::POST).count();
-    assert!((8..=16).contains(&begun), "{begun} passes at once");
+    assert!((8..=16).contains(&begun), "{begun} reconciles at once");
     bench.end().await;
 }
