@@ -11,7 +11,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
 };
-use coxswain_model::{api::wire, desired::Gang, job::LostWorker, policy::ClusterPolicy};
+use coxswain_model::{api::capabilities, desired::Gang, job::LostWorker, policy::ClusterPolicy};
 use coxswain_operator::options::Options;
 
 use coxswain_cluster::{client::ApiServer, rate::Rate};
@@ -91,7 +91,7 @@ pub struct Flags {
     /// Capabilities that plugins get for every job if they ask for them, comma-separated: memory at `/dev/shm`, the right to
     /// lock it.
     #[arg(long, help_heading = OURS, value_name = "KINDS", value_delimiter = ',')]
-    #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
+    #[arg(value_parser = [capabilities::WANT_SHARED_MEMORY, capabilities::WANT_LOCK_MEMORY])]
     pub allow_wants: Vec<String>,
     /// Whether a job has failed whose launcher exits 0 although a worker was lost while it ran: if it ended soon after, in
     /// any case, or never.

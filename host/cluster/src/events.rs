@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use coxswain_model::{api::wire, observed::Uid, status::Event};
+use coxswain_model::{api::events, observed::Uid, status::Event};
 use futures::{StreamExt, stream::FuturesUnordered};
 use http::Method;
 use jiff::Timestamp;
@@ -90,7 +90,7 @@ pub fn channel(rest: Rest, metrics: Arc<Metrics>) -> (Sink, Writer) {
 impl Sink {
     /// Hands an event over; never waits. Where only the leader writes, the events of others are none.
     pub fn emit(&self, subject: Subject, event: Event) {
-        self.emit_as(subject, event, wire::EVENT_COMPONENT);
+        self.emit_as(subject, event, events::EVENT_COMPONENT);
     }
 
     /// The same under another component's name.

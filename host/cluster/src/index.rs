@@ -4,7 +4,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, resource},
     desired::pod_group::Priorities,
     job::ValidJob,
     names,
@@ -57,7 +57,7 @@ pub struct Index {
 impl Index {
     /// The job, packed. Nothing for one that is set aside.
     pub(super) fn job(&self, key: &JobKey) -> Option<&JobRow> {
-        self.jobs.of(key).first().filter(|_| !self.aside.holds(wire::KIND, key))
+        self.jobs.of(key).first().filter(|_| !self.aside.holds(resource::KIND, key))
     }
 
     /// Everything that exists of a job.

@@ -74,7 +74,7 @@ pub struct ObservedSlice {
 pub struct ObservedSecret {
     /// Identity.
     pub object: ObservedObject,
-    /// It was made with a `known_hosts` line, as annotation [`crate::api::wire::ANNOTATION_SSH_HOST_KEYS`] tells.
+    /// It was made with a `known_hosts` line, as annotation [`crate::api::annotations::ANNOTATION_SSH_HOST_KEYS`] tells.
     pub has_known_hosts: bool,
 }
 
@@ -83,9 +83,9 @@ pub struct ObservedSecret {
 pub struct ObservedConfig {
     /// Identity.
     pub object: ObservedObject,
-    /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
+    /// Annotation [`crate::api::annotations::ANNOTATION_CONTENT`].
     pub content: Option<Box<str>>,
-    /// Annotation [`crate::api::wire::ANNOTATION_PIN`].
+    /// Annotation [`crate::api::annotations::ANNOTATION_PIN`].
     pub pin: Option<Arc<str>>,
 }
 
@@ -94,7 +94,7 @@ pub struct ObservedConfig {
 pub struct ObservedLauncher {
     /// Identity.
     pub object: ObservedObject,
-    /// Annotation [`crate::api::wire::ANNOTATION_PIN`].
+    /// Annotation [`crate::api::annotations::ANNOTATION_PIN`].
     pub pin: Option<Arc<str>>,
     /// `spec.suspend`.
     pub suspended: bool,
@@ -138,7 +138,7 @@ pub struct ObservedPodGroup {
     pub kind: Kind,
     /// Identity.
     pub object: ObservedObject,
-    /// Annotation [`crate::api::wire::ANNOTATION_CONTENT`].
+    /// Annotation [`crate::api::annotations::ANNOTATION_CONTENT`].
     pub content: Option<Box<str>>,
     /// Keys of `spec.minResources`, so that a patch can take away those that are no longer wanted.
     pub resources: Vec<Box<str>>,

@@ -1,7 +1,7 @@
 //! Where a job stands in its life: what the reconciles of the MPI Operator branch on.
 
 use crate::{
-    api::{mpijob::JobStatus, wire::REPLICA_LAUNCHER},
+    api::{mpijob::JobStatus, resource::REPLICA_LAUNCHER},
     condition,
     job::ValidJob,
     observed::{LauncherGone, ObservedPod, ObservedState, PodPhase},

@@ -21,7 +21,7 @@ pub use self::{
     granted::{Grant, Granted, GrantedEnv},
 };
 use crate::{
-    api::wire,
+    api::labels,
     job::ValidJob,
     plan::{Descriptor, File, Plan, Violation},
 };
@@ -37,7 +37,7 @@ pub fn grant(
     found.strangers(plan, chain);
     let (job_files, everywhere) = files::grant(job, &plan.files, &mut found);
     let (shared_memory, lock_memory) = wants::grant(job, plan, policy, &mut found);
-    let [launcher, worker] = [wire::ROLE_LAUNCHER, wire::ROLE_WORKER].map(|role| Grant {
+    let [launcher, worker] = [labels::ROLE_LAUNCHER, labels::ROLE_WORKER].map(|role| Grant {
         env: variables::grant(role, plan, chain, policy, &mut found),
         ports: ports::grant(role, plan, &mut found),
     });

@@ -32,7 +32,7 @@ use crate::{
     api::{
         MpiJob,
         mpijob::{Condition, ReplicaStatus},
-        wire::REPLICA_WORKER,
+        resource::REPLICA_WORKER,
     },
     job::{
         CleanPodPolicy, ValidJob,

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use coxswain_model::{
-    api::wire,
+    api::resource,
     desired::{self, Gang},
     job::{ValidJob, Verdict},
     pin::Pin,
@@ -47,7 +47,7 @@ impl LiveJobs {
         let mut read: HashMap<Arc<str>, Option<Arc<Pin>>> = HashMap::new();
         let mut pinned = Vec::new();
         // Of a job that is set aside nothing may be known, but what it made goes on.
-        let aside = index.aside.names(wire::KIND).filter(|key| index.jobs.of(key).is_empty());
+        let aside = index.aside.names(resource::KIND).filter(|key| index.jobs.of(key).is_empty());
         for key in index.jobs.jobs().chain(aside) {
             let rows = index.jobs.of(key);
             if !rows.is_empty() && rows.iter().all(JobRow::has_ended) {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use coxswain_model::{
-    api::wire,
+    api::annotations,
     job::ValidJob,
     pin::{Digest, Pin, PinnedPlugin},
     plan::Descriptor,
@@ -126,7 +126,7 @@ impl Registry {
         let launcher = self.launcher(job)?;
         let mut tuners = Vec::new();
         for name in &job.options().tuners {
-            self.named(name, job, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
+            self.named(name, job, Plugin::is_tuner, annotations::ANNOTATION_TUNERS)?;
         }
         let mut named: BTreeSet<&str> = BTreeSet::new();
         // One that the cluster and the job name runs once, in its place in the cluster's order.
@@ -143,7 +143,7 @@ impl Registry {
 
     fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, RenderError> {
         if let Some(name) = &job.options().plugin {
-            let active = self.named(name, job, Plugin::is_launcher, wire::ANNOTATION_PLUGIN)?;
+            let active = self.named(name, job, Plugin::is_launcher, annotations::ANNOTATION_PLUGIN)?;
             return Ok(pinned(name, active, job));
         }
         let namespace = job.names().namespace();

@@ -28,7 +28,7 @@ mod expect;
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
+    api::labels,
     job::ValidJob,
     plan::{Change, Edit, EnvEdit, EnvValue, File, Place, Plan},
     policy::ClusterPolicy,
@@ -187,7 +187,7 @@ impl Vector {
 
 impl After {
     fn plan(&self) -> Plan {
-        let roles = [(wire::ROLE_LAUNCHER, &self.launcher), (wire::ROLE_WORKER, &self.worker)];
+        let roles = [(labels::ROLE_LAUNCHER, &self.launcher), (labels::ROLE_WORKER, &self.worker)];
         let edit = |role: &str, name: &str, value: &str| Edit {
             by: SO_FAR.into(),
             group: Some(role.to_owned()),

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, capabilities, resource},
     claims::{ClaimFacts, Facts, Source},
     desired::{self, Desired, Gang},
     explain::{self, Explained},
@@ -40,7 +40,7 @@ pub struct Around {
     cluster_domain: String,
     /// As the operator's flag.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
+    #[arg(value_parser = [capabilities::WANT_SHARED_MEMORY, capabilities::WANT_LOCK_MEMORY])]
     allow_wants: Vec<String>,
 }
 
@@ -181,11 +181,11 @@ fn read(file: &Path) -> Result<(MpiJob, ClaimFacts)> {
     };
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&text).with_context(|| format!("reading {shown} as YAML"))?;
-    let is_job = |one: &Value| one.get("kind").is_some_and(|kind| kind == wire::KIND);
+    let is_job = |one: &Value| one.get("kind").is_some_and(|kind| kind == resource::KIND);
     let (mut jobs, others): (Vec<Value>, Vec<Value>) =
         if documents.len() == 1 { (documents, vec![]) } else { documents.into_iter().partition(is_job) };
     let job = jobs.pop().filter(|_| jobs.is_empty());
-    let raw = job.with_context(|| format!("reading {shown}: it must hold one {}", wire::KIND))?;
+    let raw = job.with_context(|| format!("reading {shown}: it must hold one {}", resource::KIND))?;
     let job = trial::raw_job(raw).map_err(anyhow::Error::msg).with_context(|| format!("reading {shown}"))?;
     let facts = |object: &Value| Some((Source::described_by(object)?.key(), Facts::read(object)));
     Ok((job, others.iter().filter_map(facts).collect()))

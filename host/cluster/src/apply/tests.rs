@@ -1,5 +1,5 @@
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels, resource},
     job::Verdict,
     observed::{ObservedState, PodPhase, Uid, Version},
     step::{FailureReason, Kind},
@@ -42,7 +42,7 @@ fn key() -> JobKey {
 }
 
 fn owners() -> Value {
-    json!([{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": UID, "controller": true}])
+    json!([{"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": UID, "controller": true}])
 }
 
 /// The cluster as a reconcile writes to it, over a server that answers with `answer`.
@@ -96,7 +96,7 @@ fn object(kind: Kind, name: &str) -> ObjectName {
 }
 
 fn manifest(name: &str) -> Value {
-    json!({"metadata": {"name": name, "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}, "ownerReferences": owners()}})
+    json!({"metadata": {"name": name, "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"}, "ownerReferences": owners()}})
 }
 
 fn create(kind: Kind, name: &str, wave: Wave) -> Step {
@@ -106,7 +106,7 @@ fn create(kind: Kind, name: &str, wave: Wave) -> Step {
 fn workers(indexes: impl IntoIterator<Item = u32>) -> Step {
     let pod = json!({
         "metadata": {"namespace": "team-a", "ownerReferences": owners(), "labels": {
-            wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: "worker", wire::LABEL_OPERATOR_NAME: wire::OPERATOR_NAME}},
+            labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: "worker", labels::LABEL_OPERATOR_NAME: labels::OPERATOR_NAME}},
         "spec": {},
     });
     Step::CreateWorkers {
@@ -266,7 +266,7 @@ async fn a_creation_that_was_not_answered_is_found_by_the_next_try() {
     let hangs = fake.clone();
     let client = fake.uneven(
         move |_| Duration::from_millis(if hangs.asked().len() == 1 { 60_000 } else { 20 }),
-        occupied(existing(&owners(), &json!({wire::LABEL_JOB: "pi"}))),
+        occupied(existing(&owners(), &json!({labels::LABEL_JOB: "pi"}))),
     );
     let limiter = ConcurrencyLimiter::new(None, Arc::clone(&bench.metrics));
     bench.rest = Rest::new(client, limiter, Arc::clone(&bench.metrics));
@@ -451,14 +451,14 @@ async fn what_the_mpi_operator_made_gets_the_label_that_our_watches_select() {
     assert_eq!(done, Done::default());
     assert_eq!(bench.fake.lines(), ["POST jobs pi-launcher", "GET pi-launcher", "PATCH pi-launcher"]);
     let patch = &bench.fake.asked()[2];
-    assert_eq!(patch.body, json!({"metadata": {"uid": "l", "labels": {wire::LABEL_JOB: "pi"}}}));
+    assert_eq!(patch.body, json!({"metadata": {"uid": "l", "labels": {labels::LABEL_JOB: "pi"}}}));
     assert_eq!(patch.content, "application/merge-patch+json");
     assert!(bench.observed().launcher.unwrap().suspended);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_whose_answer_was_lost_counts_as_done() {
-    let bench = Bench::new(occupied(existing(&owners(), &json!({wire::LABEL_JOB: "pi"}))));
+    let bench = Bench::new(occupied(existing(&owners(), &json!({labels::LABEL_JOB: "pi"}))));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
@@ -541,7 +541,7 @@ fn delete(version: Option<u64>) -> Step {
 
 fn with_worker(bench: &Bench) {
     let pod = json!({"metadata": {"name": "pi-worker-0", "namespace": "team-a", "uid": "p", "resourceVersion": "5",
-        "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: "worker"}}});
+        "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: "worker"}}});
     let (key, row) = serde_json::from_value::<DecodedPod>(pod).unwrap().row().unwrap();
     bench.index.write().pods.shown(&key, row);
 }
@@ -633,7 +633,7 @@ async fn a_patch_is_refused_if_the_object_has_changed() {
 #[tokio::test(start_paused = true)]
 async fn a_launcher_that_ran_before_is_reset_and_then_resumed() {
     let stored = json!({"metadata": {"name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "8",
-        "labels": {wire::LABEL_JOB: "pi"}}, "spec": {"suspend": true}, "status": {"startTime": "2026-01-01T00:00:00Z"}});
+        "labels": {labels::LABEL_JOB: "pi"}}, "spec": {"suspend": true}, "status": {"startTime": "2026-01-01T00:00:00Z"}});
     let bench = Bench::new(move |_, asked| match asked.method {
         http::Method::PUT => Reply::ok(asked.body.clone()),
         http::Method::PATCH => {
@@ -700,8 +700,8 @@ async fn what_a_write_does_not_find_is_forgotten() {
             let mut object = manifest(name);
             object["metadata"]["uid"] = name.into();
             object["metadata"]["resourceVersion"] = "5".into();
-            object["metadata"]["labels"][wire::LABEL_JOB_NAME] = "pi".into();
-            object["metadata"]["labels"][wire::LABEL_JOB_ROLE] = "launcher".into();
+            object["metadata"]["labels"][labels::LABEL_JOB_NAME] = "pi".into();
+            object["metadata"]["labels"][labels::LABEL_JOB_ROLE] = "launcher".into();
             (crate::kinds::written(kind).wrote)(&bench.index, &object.to_string().into());
         }
 
@@ -728,7 +728,8 @@ async fn what_a_write_does_not_find_is_forgotten() {
 async fn a_config_map_with_another_pin_stops_the_reconcile_and_is_seen() {
     let config = |pin: &str| {
         let mut config = manifest("pi-config");
-        config["metadata"]["annotations"] = json!({wire::ANNOTATION_PIN: pin, wire::ANNOTATION_CONTENT: "c"});
+        config["metadata"]["annotations"] =
+            json!({annotations::ANNOTATION_PIN: pin, annotations::ANNOTATION_CONTENT: "c"});
         config
     };
     for (theirs, created) in [("theirs", 0), ("ours", 1)] {

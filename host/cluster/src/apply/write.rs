@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use coxswain_model::{
-    api::wire,
+    api::scheduling,
     desired::{launcher, secret},
     observed::{Uid, Version},
     step::{FailureReason, Kind, ObjectName, StepFailure},
@@ -130,7 +130,7 @@ impl Applier<'_> {
         let gate = format!("/spec/schedulingGates/{position}");
         let patch = json!([
             {"op": "test", "path": "/metadata/resourceVersion", "value": version.0.to_string()},
-            {"op": "test", "path": format!("{gate}/name"), "value": wire::GATE_WORKERS},
+            {"op": "test", "path": format!("{gate}/name"), "value": scheduling::GATE_WORKERS},
             {"op": "remove", "path": gate},
         ]);
         let call = Call::new("Pod", Method::PATCH, self.path(&object)).body(JSON_PATCH, patch.to_string());

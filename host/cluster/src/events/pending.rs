@@ -1,7 +1,7 @@
 //! Events on their way, and the objects that they are about.
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, resource},
     status::Event,
 };
 
@@ -29,8 +29,8 @@ impl Subject {
     /// A job.
     pub fn job(job: &MpiJob) -> Self {
         Self {
-            api_version: wire::API_VERSION,
-            kind: wire::KIND,
+            api_version: resource::API_VERSION,
+            kind: resource::KIND,
             namespace: job.metadata.namespace.clone(),
             name: job.metadata.name.clone(),
             uid: job.metadata.uid.clone(),

@@ -3,6 +3,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::events::pending::QUEUE;
 use crate::limiter::ConcurrencyLimiter;
+use coxswain_model::api::resource;
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 
 /// Of an answer.
@@ -10,8 +11,8 @@ const LATENCY: Duration = Duration::from_millis(5);
 
 fn subject(name: &str) -> Subject {
     Subject {
-        api_version: wire::API_VERSION,
-        kind: wire::KIND,
+        api_version: resource::API_VERSION,
+        kind: resource::KIND,
         namespace: "team-a".into(),
         name: name.into(),
         uid: format!("uid of {name}"),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use coxswain_model::{
-    api::wire,
+    api::{labels, resource},
     job::{ValidJob, Verdict},
     phase::{self, Phase},
 };
@@ -83,9 +83,9 @@ impl Bench {
 fn launcher() -> Value {
     json!({"metadata": {
         "name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "7",
-        "labels": {wire::LABEL_JOB: "pi"},
+        "labels": {labels::LABEL_JOB: "pi"},
         "ownerReferences": [
-            {"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true},
+            {"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true},
         ],
     }})
 }

@@ -1,5 +1,5 @@
 use coxswain_model::{
-    api::wire,
+    api::{labels, resource, scheduling},
     desired::Gang,
     job::Verdict,
     observed::{LauncherGone, Uid, Version},
@@ -44,7 +44,7 @@ fn pod(role: &str, name: &str, created: &str, version: u64) -> ObservedPod {
     let object = json!({"metadata": {
         "name": name, "namespace": "team-a", "uid": format!("u-{name}"), "resourceVersion": version.to_string(),
         "creationTimestamp": created,
-        "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: role},
+        "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: role},
     }});
     serde_json::from_value::<DecodedPod>(object).unwrap().row().unwrap().1
 }
@@ -55,7 +55,7 @@ fn a_job_is_seen_with_everything_that_bears_its_names() {
     index.jobs.shown(&key(), job_row("1", &json!({})));
     for (name, version) in [("pi-files", "2"), ("pi-config", "3"), ("unrelated", "4")] {
         let config = json!({"metadata": {"name": name, "namespace": "team-a", "uid": name,
-            "resourceVersion": version, "labels": {wire::LABEL_JOB: "pi"}}});
+            "resourceVersion": version, "labels": {labels::LABEL_JOB: "pi"}}});
         let row = serde_json::from_value::<DecodedConfigMap>(config.clone()).unwrap().row().unwrap().1;
         index.configs.shown(&key(), row);
         let row = serde_json::from_value::<DecodedSecret>(config).unwrap().row().unwrap().1;
@@ -128,7 +128,7 @@ fn launcher(version: u64, changes: &serde_json::Value) -> ObservedPod {
         "metadata": {
             "name": "pi-launcher-a", "namespace": "team-a", "uid": "l", "resourceVersion": version.to_string(),
             "creationTimestamp": "2026-01-01T00:00:00Z",
-            "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: wire::ROLE_LAUNCHER},
+            "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: labels::ROLE_LAUNCHER},
         },
         "status": {"phase": "Running"},
     });
@@ -180,7 +180,7 @@ fn a_launcher_leaves_when_it_ends_and_not_when_its_pod_is_removed_later() {
 #[test]
 fn a_launcher_that_waited_at_its_gate_has_asked_nobody() {
     let mut index = Index::default();
-    let gated = json!({"spec": {"schedulingGates": [{"name": wire::GATE_WORKERS}]}});
+    let gated = json!({"spec": {"schedulingGates": [{"name": scheduling::GATE_WORKERS}]}});
     index.pods.shown(&key(), launcher(2, &gated));
     index.pods.ended(&key(), &launcher(3, &gated));
 
@@ -219,8 +219,8 @@ fn launcher_job(version: u64, end: Option<&str>) -> Named<ObservedLauncher> {
     let object = json!({
         "metadata": {
             "name": "pi-launcher", "namespace": "team-a", "uid": "lj", "resourceVersion": version.to_string(),
-            "labels": {wire::LABEL_JOB: "pi"},
-            "ownerReferences": [{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true}],
+            "labels": {labels::LABEL_JOB: "pi"},
+            "ownerReferences": [{"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true}],
         },
         "status": {"conditions": end},
     });

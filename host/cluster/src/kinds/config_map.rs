@@ -1,7 +1,7 @@
 //! `ConfigMap`, metadata alone: both of each job.
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels, resource},
     observed::{ObservedConfig, ObservedObject, Uid},
     pin,
 };
@@ -32,19 +32,20 @@ impl Watched for DecodedConfigMap {
     type Row = Named<ObservedConfig>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let mut object = object(&self.metadata);
         if object.controller.is_none() {
             let owners = self.metadata.owner_references.iter().flatten();
             object.controller = owners
-                .filter(|owner| owner.kind == wire::KIND && owner.api_version == wire::API_VERSION)
+                .filter(|owner| owner.kind == resource::KIND && owner.api_version == resource::API_VERSION)
                 .map(|owner| Uid::from(clipped(&owner.uid)))
                 .next();
         }
         let observed = ObservedConfig {
             object,
-            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
+            content: annotation(&self.metadata, annotations::ANNOTATION_CONTENT)
+                .map(|text| clipped(text).into()),
+            pin: annotation(&self.metadata, annotations::ANNOTATION_PIN).map(pin::kept),
         };
         Some((job, Named::new(&self.metadata, observed)))
     }

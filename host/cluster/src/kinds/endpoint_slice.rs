@@ -1,7 +1,7 @@
 //! `EndpointSlice` of a job's Service, which it has its labels from. Nothing of it is written.
 
 use coxswain_model::{
-    api::wire,
+    api::labels,
     observed::{ObservedObject, ObservedSlice, Uid},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -57,7 +57,7 @@ impl Watched for DecodedEndpointSlice {
     type Row = Named<ObservedSlice>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         // As CoreDNS reads them: an endpoint without a word on readiness is ready.
         let is_published = |endpoint: &Endpoint| {
             endpoint.conditions.ready != Some(false)

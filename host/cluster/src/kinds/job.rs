@@ -1,7 +1,7 @@
 //! `Job` of the launcher.
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels},
     observed::{LauncherEnd, ObservedLauncher, ObservedObject},
     pin,
 };
@@ -50,7 +50,7 @@ impl Watched for DecodedJob {
     type Row = Named<ObservedLauncher>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let status = self.status;
         let ended = |condition: &&Condition| {
             matches!(condition.kind.as_str(), "Complete" | "Failed") && condition.status == "True"
@@ -63,7 +63,7 @@ impl Watched for DecodedJob {
         });
         let observed = ObservedLauncher {
             object: object(&self.metadata),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
+            pin: annotation(&self.metadata, annotations::ANNOTATION_PIN).map(pin::kept),
             suspended: self.spec.suspend.unwrap_or(false),
             started: status.start_time.is_some(),
             failed: status.failed,

@@ -1,7 +1,7 @@
 //! `Pod`: workers and launchers' pods.
 
 use coxswain_model::{
-    api::wire,
+    api::{labels, scheduling},
     observed::{ObservedPod, PodFailure, PodPhase, Role, Uid, Version},
 };
 use jiff::Timestamp;
@@ -98,17 +98,17 @@ impl Watched for DecodedPod {
 
     /// In the MPI Operator's words.
     fn selector() -> Option<String> {
-        Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME))
+        Some(format!("{}={}", labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME))
     }
 
     fn row(self) -> Option<(JobKey, ObservedPod)> {
         let Self { metadata: meta, spec, status } = self;
-        let job = labelled(&meta, wire::LABEL_JOB_NAME)?;
+        let job = labelled(&meta, labels::LABEL_JOB_NAME)?;
         let name = meta.name.as_deref()?;
-        let role = meta.labels.as_ref()?.get(wire::LABEL_JOB_ROLE)?.as_str();
+        let role = meta.labels.as_ref()?.get(labels::LABEL_JOB_ROLE)?.as_str();
         let (role, index, name) = match role {
-            wire::ROLE_LAUNCHER => (Role::Launcher, 0, name.into()),
-            wire::ROLE_WORKER => (Role::Worker, worker_index(&job.name, name)?, Box::default()),
+            labels::ROLE_LAUNCHER => (Role::Launcher, 0, name.into()),
+            labels::ROLE_WORKER => (Role::Worker, worker_index(&job.name, name)?, Box::default()),
             _ => return None,
         };
         let gates = spec.scheduling_gates.unwrap_or_default();
@@ -135,7 +135,7 @@ impl Watched for DecodedPod {
             phase,
             ready: status.conditions.iter().flatten().any(is_ready),
             deleting: meta.deletion_timestamp.is_some(),
-            gate: gates.iter().position(|gate| gate.name == wire::GATE_WORKERS),
+            gate: gates.iter().position(|gate| gate.name == scheduling::GATE_WORKERS),
             attempt,
             failure,
         };
@@ -159,9 +159,9 @@ impl Written for DecodedPod {
     /// A worker's: no other pod is made here.
     fn labels(job: &str) -> Vec<(&'static str, String)> {
         vec![
-            (wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME.to_owned()),
-            (wire::LABEL_JOB_NAME, job.to_owned()),
-            (wire::LABEL_JOB_ROLE, wire::ROLE_WORKER.to_owned()),
+            (labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME.to_owned()),
+            (labels::LABEL_JOB_NAME, job.to_owned()),
+            (labels::LABEL_JOB_ROLE, labels::ROLE_WORKER.to_owned()),
         ]
     }
 }

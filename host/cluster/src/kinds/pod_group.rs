@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, resource},
     observed::{ObservedObject, ObservedPodGroup},
     step::Kind,
 };
@@ -28,7 +28,7 @@ pub(super) struct Spec {
 /// to filter. Their controller names the job.
 pub(super) fn row(meta: &ObjectMeta, spec: Spec, kind: Kind) -> Option<(JobKey, Named<ObservedPodGroup>)> {
     let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
-    if owner.kind != wire::KIND || owner.api_version != wire::API_VERSION {
+    if owner.kind != resource::KIND || owner.api_version != resource::API_VERSION {
         return None;
     }
     let job = JobKey::new(meta.namespace.as_deref()?, &owner.name);
@@ -36,7 +36,7 @@ pub(super) fn row(meta: &ObjectMeta, spec: Spec, kind: Kind) -> Option<(JobKey, 
     let observed = ObservedPodGroup {
         kind,
         object: object(meta),
-        content: annotation(meta, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
+        content: annotation(meta, annotations::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
         resources: keys(resources.keys()),
     };
     Some((job, Named::new(meta, observed)))

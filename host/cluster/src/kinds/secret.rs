@@ -1,7 +1,7 @@
 //! `Secret`, metadata alone: the values never enter the process.
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels},
     observed::{ObservedObject, ObservedSecret},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -30,10 +30,10 @@ impl Watched for DecodedSecret {
     type Row = Named<ObservedSecret>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let observed = ObservedSecret {
             object: object(&self.metadata),
-            has_known_hosts: annotation(&self.metadata, wire::ANNOTATION_SSH_HOST_KEYS).is_some(),
+            has_known_hosts: annotation(&self.metadata, annotations::ANNOTATION_SSH_HOST_KEYS).is_some(),
         };
         Some((job, Named::new(&self.metadata, observed)))
     }

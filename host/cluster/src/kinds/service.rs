@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
+    api::labels,
     observed::{ObservedObject, ObservedService},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -41,9 +41,10 @@ impl Watched for DecodedService {
     type Row = Named<ObservedService>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let selector = self.spec.selector.unwrap_or_default();
-        let ours = [(wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME), (wire::LABEL_JOB_NAME, &*job.name)];
+        let ours =
+            [(labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME), (labels::LABEL_JOB_NAME, &*job.name)];
         let extra = selector.keys().filter(|key| ours.iter().all(|(our, _)| our != key));
         let observed = ObservedService {
             object: object(&self.metadata),

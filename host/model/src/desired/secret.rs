@@ -4,7 +4,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{overlay, owned};
-use crate::{api::wire, job::ValidJob, json::at, observed::ObservedState};
+use crate::{
+    api::{annotations, volumes},
+    job::ValidJob,
+    json::at,
+    observed::ObservedState,
+};
 
 /// Both halves, as files.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,7 +31,7 @@ impl std::fmt::Debug for KeyPair {
 pub fn manifest(job: &ValidJob) -> Value {
     let mut metadata = owned::metadata(job, &job.names().secret());
     if job.options().checks_host_keys {
-        owned::annotate(&mut metadata, wire::ANNOTATION_SSH_HOST_KEYS, "job");
+        owned::annotate(&mut metadata, annotations::ANNOTATION_SSH_HOST_KEYS, "job");
     }
     json!({
         "apiVersion": "v1",
@@ -41,11 +46,11 @@ pub fn manifest(job: &ValidJob) -> Value {
 pub fn with_keys(manifest: &Value, keys: &KeyPair) -> Value {
     let mut secret = overlay::fields(manifest.clone());
     let annotations = at(manifest, "/metadata/annotations");
-    let checks = annotations.get(wire::ANNOTATION_SSH_HOST_KEYS).is_some();
-    let known_hosts = checks.then(|| (wire::SSH_KNOWN_HOSTS, format!("* {}", keys.public_line)));
+    let checks = annotations.get(annotations::ANNOTATION_SSH_HOST_KEYS).is_some();
+    let known_hosts = checks.then(|| (volumes::SSH_KNOWN_HOSTS, format!("* {}", keys.public_line)));
     overlay::edit(&mut secret, "data", |data| {
-        overlay::set(data, wire::SSH_PRIVATE_KEY, STANDARD.encode(&keys.private_pem));
-        overlay::set(data, wire::SSH_PUBLIC_KEY, STANDARD.encode(&keys.public_line));
+        overlay::set(data, volumes::SSH_PRIVATE_KEY, STANDARD.encode(&keys.private_pem));
+        overlay::set(data, volumes::SSH_PUBLIC_KEY, STANDARD.encode(&keys.public_line));
         if let Some((key, line)) = known_hosts {
             overlay::set(data, key, STANDARD.encode(line));
         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::ownership::{Held, held};
 use crate::{
-    api::wire,
+    api::annotations,
     desired::{Desired, content},
     job::ValidJob,
     json::at,
@@ -89,8 +89,8 @@ fn service_patch(name: String, observed: &ObservedService, wanted: &Value) -> Op
 fn config_patch(name: String, observed: &ObservedConfig, wanted: &Value) -> Option<Step> {
     let annotations = at(wanted, "/metadata/annotations");
     let wants = |key: &str| annotations.get(key).and_then(Value::as_str);
-    let same = observed.content.as_deref() == wants(wire::ANNOTATION_CONTENT)
-        && observed.pin.as_deref() == wants(wire::ANNOTATION_PIN);
+    let same = observed.content.as_deref() == wants(annotations::ANNOTATION_CONTENT)
+        && observed.pin.as_deref() == wants(annotations::ANNOTATION_PIN);
     let patch = json!({"metadata": {"annotations": annotations}, "data": at(wanted, "/data")});
     (!same).then(|| self::patch(Kind::ConfigMap, name, &observed.object, patch))
 }
@@ -121,7 +121,7 @@ fn pod_group_patch(name: String, observed: &ObservedPodGroup, wanted: &Value) ->
             *value = replacing(value, &observed.resources);
         }
     }
-    let annotations = json!({wire::ANNOTATION_CONTENT: content(wanted)});
+    let annotations = json!({annotations::ANNOTATION_CONTENT: content(wanted)});
     let patch = json!({"metadata": {"annotations": annotations}, "spec": spec});
     Some(self::patch(observed.kind, name, &observed.object, patch))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ownership::{Held, held};
 use crate::{
-    api::wire,
+    api::annotations,
     desired::{self, Desired},
     gate::{self, Gate},
     job::{LauncherCreation, ValidJob},
@@ -78,7 +78,7 @@ fn is_due(job: &ValidJob, observed: &ObservedState) -> bool {
 
 fn is_pinned(launcher: &ObservedLauncher, desired: &Desired) -> bool {
     let annotations = at(&desired.launcher, "/metadata/annotations");
-    launcher.pin.as_deref() == annotations.get(wire::ANNOTATION_PIN).and_then(Value::as_str)
+    launcher.pin.as_deref() == annotations.get(annotations::ANNOTATION_PIN).and_then(Value::as_str)
 }
 
 fn ours<'a>(job: &ValidJob, observed: &'a ObservedState) -> Option<&'a ObservedLauncher> {

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
+    api::annotations,
     desired::{self, Gang},
     job::Verdict,
     pin::{Digest, Pin, PinnedPlugin},
@@ -19,7 +20,7 @@ fn job() -> ValidJob {
         json!({"name": "main", "image": "i", "command": ["mpirun", "pi"], "env": env, "ports": ports});
     let template = json!({"spec": {"containers": [container]}});
     let raw = json!({
-        "metadata": {"name": "pi", "namespace": "default", "annotations": {wire::ANNOTATION_ALLOW_WANTS: "shared-memory"}},
+        "metadata": {"name": "pi", "namespace": "default", "annotations": {annotations::ANNOTATION_ALLOW_WANTS: "shared-memory"}},
         "spec": {"mpiReplicaSpecs": {
             "Launcher": {"template": template},
             "Worker": {"replicas": 2, "template": template},
@@ -91,7 +92,7 @@ fn a_variable_is_whose_it_is_in_the_pod_and_names_what_it_replaced() {
     assert_eq!(variable("A_BOTH"), "net=2 < mpi=1", "the later plugin wins");
     assert_eq!(variable("A_FIRST"), "mpi=1 < net=2", "but no fallback over force");
     assert_eq!(variable("OWN"), "(user)=u < ");
-    assert_eq!(variable(wire::ENV_JOB_ROLE), "(operator)=launcher < ");
+    assert_eq!(variable(labels::ENV_JOB_ROLE), "(operator)=launcher < ");
     assert!(all.iter().any(|one| one.group == "worker" && one.name == "A_BOTH"));
 }
 
@@ -103,8 +104,8 @@ fn files_ports_and_capability_requests_name_their_authors() {
             port("mpi", "oob", 7001),
             port("net", "oob", 7002),
             port("net", "mine", 7003),
-            want("mpi", wire::WANT_SHARED_MEMORY),
-            want("net", wire::WANT_LOCK_MEMORY),
+            want("mpi", capabilities::WANT_SHARED_MEMORY),
+            want("net", capabilities::WANT_LOCK_MEMORY),
         ],
         files: vec![
             file("mpi", Place::Job, "one"),

@@ -2,7 +2,7 @@
 
 use super::options::JobOptions;
 use crate::{
-    api::{annotations::JOB_ANNOTATIONS, wire::ANNOTATION_SETTING_SUFFIX},
+    api::{annotations::ANNOTATION_SETTING_SUFFIX, job_annotations::JOB_ANNOTATIONS},
     plan::Descriptor,
 };
 

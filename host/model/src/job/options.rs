@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::violation::FieldError;
-use crate::api::{annotations::PREFIX, wire};
+use crate::api::{annotations, capabilities, job_annotations::PREFIX, scheduling};
 
 /// How long a launcher waits for its workers where the job says nothing: long enough for a node to be added
 /// and an image of several GB to be pulled.
@@ -98,44 +98,46 @@ impl JobOptions {
         let path = || format!("metadata.annotations[{key}]");
         let invalid = |detail: &str| FieldError::invalid(path(), value, detail);
         match key {
-            wire::ANNOTATION_START_GATE => match value {
+            annotations::ANNOTATION_START_GATE => match value {
                 "none" => self.start_gate = false,
-                wire::GATE_WORKERS | "workers" => self.start_gate = true,
+                scheduling::GATE_WORKERS | "workers" => self.start_gate = true,
                 _ => return Err(FieldError::not_supported(path(), value, ["none", "workers"])),
             },
-            wire::ANNOTATION_START_GATE_TIMEOUT => {
+            annotations::ANNOTATION_START_GATE_TIMEOUT => {
                 self.start_gate_timeout = duration(value)
                     .ok_or_else(|| invalid("must be a duration such as \"90s\", \"10m\" or \"1h30m\""))?;
             }
-            wire::ANNOTATION_START_MIN_WORKERS => {
+            annotations::ANNOTATION_START_MIN_WORKERS => {
                 let count = value.parse().ok().filter(|n| *n > 0);
                 self.start_min_workers =
                     Some(count.ok_or_else(|| invalid("must be a number greater than or equal to 1"))?);
             }
-            wire::ANNOTATION_SSH_PROBE => {
+            annotations::ANNOTATION_SSH_PROBE => {
                 let port = value.parse().ok().filter(|port| *port > 0);
                 self.ssh_probe = Some(port.ok_or_else(|| invalid("must be a port number, 1 to 65535"))?);
             }
-            wire::ANNOTATION_SSH_HOST_KEYS => match value {
+            annotations::ANNOTATION_SSH_HOST_KEYS => match value {
                 "job" => self.checks_host_keys = true,
                 "image" => self.checks_host_keys = false,
                 _ => return Err(FieldError::not_supported(path(), value, ["image", "job"])),
             },
-            wire::ANNOTATION_LAUNCH_COMMAND => match value {
+            annotations::ANNOTATION_LAUNCH_COMMAND => match value {
                 "render" => self.renders_command = true,
                 "user" => self.renders_command = false,
                 _ => return Err(FieldError::not_supported(path(), value, ["render", "user"])),
             },
-            wire::ANNOTATION_LOST_WORKER => {
+            annotations::ANNOTATION_LOST_WORKER => {
                 const KNOWN: [&str; 3] = ["auto", "fail", "ignore"];
                 let policy = LostWorker::parse(value);
                 self.lost_worker =
                     Some(policy.ok_or_else(|| FieldError::not_supported(path(), value, KNOWN))?);
             }
-            wire::ANNOTATION_PLUGIN => self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty()),
-            wire::ANNOTATION_TUNERS => self.tuners = list(value),
-            wire::ANNOTATION_ALLOW_WANTS => {
-                const KNOWN: [&str; 2] = [wire::WANT_LOCK_MEMORY, wire::WANT_SHARED_MEMORY];
+            annotations::ANNOTATION_PLUGIN => {
+                self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty())
+            }
+            annotations::ANNOTATION_TUNERS => self.tuners = list(value),
+            annotations::ANNOTATION_ALLOW_WANTS => {
+                const KNOWN: [&str; 2] = [capabilities::WANT_LOCK_MEMORY, capabilities::WANT_SHARED_MEMORY];
                 let wants = list(value);
                 if let Some(unknown) = wants.iter().find(|want| !KNOWN.contains(&want.as_str())) {
                     return Err(FieldError::not_supported(path(), unknown, KNOWN));
@@ -151,7 +153,7 @@ impl JobOptions {
     /// `PLUGIN.coxswain.dev/KEY: value`; any other annotation is none of our business.
     fn read_setting(&mut self, key: &str, value: &str) {
         let Some((prefix, setting)) = key.split_once('/') else { return };
-        let Some(plugin) = prefix.strip_suffix(wire::ANNOTATION_SETTING_SUFFIX) else { return };
+        let Some(plugin) = prefix.strip_suffix(annotations::ANNOTATION_SETTING_SUFFIX) else { return };
         self.settings.entry(plugin.to_owned()).or_default().insert(setting.to_owned(), value.to_owned());
     }
 }
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_unreadable_annotation_names_itself_and_the_way_out() {
-        let errors = parse(wire::ANNOTATION_START_GATE_TIMEOUT, "soon").unwrap_err();
+        let errors = parse(annotations::ANNOTATION_START_GATE_TIMEOUT, "soon").unwrap_err();
 
         assert_eq!(
             errors[0].to_string(),
@@ -220,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_capability_that_nobody_knows_is_a_mistake() {
-        let wants = |value| parse(wire::ANNOTATION_ALLOW_WANTS, value).map(|options| options.allow_wants);
+        let wants =
+            |value| parse(annotations::ANNOTATION_ALLOW_WANTS, value).map(|options| options.allow_wants);
 
         assert_eq!(wants("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
         assert_eq!(
@@ -232,7 +235,7 @@ mod tests {
 
     #[test]
     fn every_annotation_of_the_table_is_read_and_what_only_looks_like_one_is_kept_as_unknown() {
-        for known in crate::api::annotations::JOB_ANNOTATIONS {
+        for known in crate::api::job_annotations::JOB_ANNOTATIONS {
             let unknown = parse(known.name, "?").map(|options| options.unknown).unwrap_or_default();
             assert!(unknown.is_empty(), "{}", known.name);
         }

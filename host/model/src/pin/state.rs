@@ -2,7 +2,7 @@
 
 use super::chain::{ADOPTED, MOST, Pin, TOO_LONG};
 use crate::{
-    api::wire::ANNOTATION_PIN,
+    api::annotations::ANNOTATION_PIN,
     job::ValidJob,
     observed::{ObservedObject, ObservedState},
 };

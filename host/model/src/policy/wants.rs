@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
-    api::wire,
+    api::{annotations, capabilities},
     job::{Replica, ValidJob},
     json::at,
     places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
@@ -23,18 +23,18 @@ pub(super) fn grant(
     for edit in &plan.edits {
         let Change::Want(want) = &edit.change else { continue };
         match want.kind.as_str() {
-            wire::WANT_SHARED_MEMORY => {
+            capabilities::WANT_SHARED_MEMORY => {
                 let size = size(&edit.by, want, found);
                 if allowed(job, policy, &edit.by, want, found) {
                     shared_memory = Some(size);
                 }
             }
-            wire::WANT_LOCK_MEMORY => lock_memory |= allowed(job, policy, &edit.by, want, found),
-            wire::WANT_WAIT_FOR_MEMBERS if job.options().start_gate => {}
-            wire::WANT_WAIT_FOR_MEMBERS => {
+            capabilities::WANT_LOCK_MEMORY => lock_memory |= allowed(job, policy, &edit.by, want, found),
+            capabilities::WANT_WAIT_FOR_MEMBERS if job.options().start_gate => {}
+            capabilities::WANT_WAIT_FOR_MEMBERS => {
                 let text = format!(
                     "wants the launcher to wait for its workers, but annotation {} turns that off",
-                    wire::ANNOTATION_START_GATE
+                    annotations::ANNOTATION_START_GATE
                 );
                 found.note(&edit.by, text);
             }
@@ -62,7 +62,7 @@ fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found:
             "wants {0:?}, which is not granted: annotation {1}: {0} on the job grants it, and --allow-wants={0} of the \
              operator to every job",
             want.kind,
-            wire::ANNOTATION_ALLOW_WANTS,
+            annotations::ANNOTATION_ALLOW_WANTS,
         );
         found.note(by, text);
     }
@@ -78,7 +78,7 @@ fn has_it(job: &ValidJob, kind: &str) -> bool {
     };
     ranks.peek().is_some()
         && ranks.all(|container| match kind {
-            wire::WANT_SHARED_MEMORY => {
+            capabilities::WANT_SHARED_MEMORY => {
                 lists(container, "/volumeMounts", &|mount| at(mount, "/mountPath") == SHARED_MEMORY_PATH)
             }
             _ => {

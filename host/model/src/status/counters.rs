@@ -4,7 +4,7 @@ use super::draft::Draft;
 use crate::{
     api::{
         mpijob::{JobStatus, ReplicaStatus},
-        wire::{REPLICA_LAUNCHER, REPLICA_WORKER},
+        resource::{REPLICA_LAUNCHER, REPLICA_WORKER},
     },
     job::ValidJob,
     observed::{ObservedLauncher, ObservedState, PodPhase},

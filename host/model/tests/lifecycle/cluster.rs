@@ -7,7 +7,7 @@ use std::{
 };
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, scheduling},
     desired::{self, Gang},
     diff::{self, Wanted},
     gate::{self, Gate},
@@ -230,7 +230,7 @@ impl Cluster {
                 if self.is(&pod, None, Some(*version), done) {
                     let gates = &mut self.objects.get_mut(&pod).unwrap()["spec"]["schedulingGates"];
                     let gate = gates.as_array_mut().unwrap().remove(*position);
-                    assert_eq!(gate["name"], wire::GATE_WORKERS);
+                    assert_eq!(gate["name"], scheduling::GATE_WORKERS);
                     self.patch(&pod, &json!({}));
                 }
             }

@@ -1,7 +1,7 @@
 //! Objects as JSON → what the watches would have kept of them.
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels, scheduling},
     observed::{
         LauncherEnd, ObservedConfig, ObservedLauncher, ObservedObject, ObservedPod, ObservedPodGroup,
         ObservedSecret, ObservedService, PodFailure, PodPhase, Role, Uid, Version,
@@ -36,11 +36,11 @@ pub fn identity(object: &Value) -> ObservedObject {
 
 /// A Service.
 pub fn service(object: &Value) -> ObservedService {
-    let ours = [wire::LABEL_OPERATOR_NAME, wire::LABEL_JOB_NAME];
+    let ours = [labels::LABEL_OPERATOR_NAME, labels::LABEL_JOB_NAME];
     let selector = object.pointer("/spec/selector").and_then(Value::as_object).cloned().unwrap_or_default();
     let wanted = json!({
-        wire::LABEL_OPERATOR_NAME: wire::OPERATOR_NAME,
-        wire::LABEL_JOB_NAME: text(object, "/metadata/name"),
+        labels::LABEL_OPERATOR_NAME: labels::OPERATOR_NAME,
+        labels::LABEL_JOB_NAME: text(object, "/metadata/name"),
     });
     ObservedService {
         object: identity(object),
@@ -58,8 +58,8 @@ pub fn service(object: &Value) -> ObservedService {
 pub fn config(object: &Value) -> ObservedConfig {
     ObservedConfig {
         object: identity(object),
-        content: annotation(object, wire::ANNOTATION_CONTENT).map(Into::into),
-        pin: annotation(object, wire::ANNOTATION_PIN).map(Into::into),
+        content: annotation(object, annotations::ANNOTATION_CONTENT).map(Into::into),
+        pin: annotation(object, annotations::ANNOTATION_PIN).map(Into::into),
     }
 }
 
@@ -67,7 +67,7 @@ pub fn config(object: &Value) -> ObservedConfig {
 pub fn secret(object: &Value) -> ObservedSecret {
     ObservedSecret {
         object: identity(object),
-        has_known_hosts: annotation(object, wire::ANNOTATION_SSH_HOST_KEYS).is_some(),
+        has_known_hosts: annotation(object, annotations::ANNOTATION_SSH_HOST_KEYS).is_some(),
     }
 }
 
@@ -77,7 +77,7 @@ pub fn pod_group(kind: Kind, object: &Value) -> ObservedPodGroup {
     ObservedPodGroup {
         kind,
         object: identity(object),
-        content: annotation(object, wire::ANNOTATION_CONTENT).map(Into::into),
+        content: annotation(object, annotations::ANNOTATION_CONTENT).map(Into::into),
         resources: resources.into_iter().flat_map(|map| map.keys()).map(|key| (**key).into()).collect(),
     }
 }
@@ -93,7 +93,7 @@ pub fn launcher(object: &Value) -> ObservedLauncher {
     });
     ObservedLauncher {
         object: identity(object),
-        pin: annotation(object, wire::ANNOTATION_PIN).map(Into::into),
+        pin: annotation(object, annotations::ANNOTATION_PIN).map(Into::into),
         suspended: object["spec"]["suspend"] == true,
         started: !text(object, "/status/startTime").is_empty(),
         failed: object["status"]["failed"].as_i64().unwrap_or_default().try_into().unwrap(),
@@ -105,7 +105,7 @@ pub fn launcher(object: &Value) -> ObservedLauncher {
 pub fn pod(object: &Value) -> ObservedPod {
     let name = text(object, "/metadata/name");
     let identity = identity(object);
-    let launcher = object["metadata"]["labels"][wire::LABEL_JOB_ROLE] == wire::ROLE_LAUNCHER;
+    let launcher = object["metadata"]["labels"][labels::LABEL_JOB_ROLE] == labels::ROLE_LAUNCHER;
     let gates = object.pointer("/spec/schedulingGates").and_then(Value::as_array);
     let status = &object["status"];
     ObservedPod {
@@ -124,7 +124,7 @@ pub fn pod(object: &Value) -> ObservedPod {
         },
         ready: status["ready"] == true,
         deleting: identity.deleting,
-        gate: gates.and_then(|gates| gates.iter().position(|gate| gate["name"] == wire::GATE_WORKERS)),
+        gate: gates.and_then(|gates| gates.iter().position(|gate| gate["name"] == scheduling::GATE_WORKERS)),
         attempt: text(object, "/status/attempt").parse().ok().map(Box::new),
         failure: (status["phase"] == "Failed").then(|| {
             Box::new(PodFailure {

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, annotations},
     desired::{Gang, content},
     diff::{self, Wanted},
     gate::Gate,
@@ -170,7 +170,7 @@ fn job() -> impl Strategy<Value = MpiJob> {
             suspend(&mut job, suspended);
             clean(&mut job, policy);
             if let Some(least) = least {
-                annotate(&mut job, wire::ANNOTATION_START_MIN_WORKERS, &least.to_string());
+                annotate(&mut job, annotations::ANNOTATION_START_MIN_WORKERS, &least.to_string());
             }
             job
         })

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use coxswain_model::{
     api::{
+        events::MAX_MESSAGE,
         mpijob::{Condition, JobStatus},
-        wire::MAX_MESSAGE,
     },
     job::violation::FieldError,
     observed::ObservedState,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use coxswain_model::api::wire;
+use coxswain_model::api::labels;
 use kube::Client;
 
 use coxswain_cluster::{
@@ -28,7 +28,7 @@ pub fn candidate(
         metrics: Arc::clone(metrics),
         limit: timing.answer,
         namespace: namespace.to_owned(),
-        name: wire::OPERATOR_NAME.to_owned(),
+        name: labels::OPERATOR_NAME.to_owned(),
     };
     Candidate::new(record, identity(), timing, leadership)
 }

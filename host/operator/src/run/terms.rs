@@ -6,7 +6,7 @@
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
-use coxswain_model::{api::wire, status::Event};
+use coxswain_model::{api::labels, status::Event};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -180,13 +180,13 @@ impl Leading {
             api_version: "coordination.k8s.io/v1",
             kind: "Lease",
             namespace: self.options.lock_namespace.clone(),
-            name: wire::OPERATOR_NAME.to_owned(),
+            name: labels::OPERATOR_NAME.to_owned(),
             uid: String::new(),
             version: String::new(),
         };
         let message = format!("{} {what}", self.identity);
         let event = Event { warning: false, reason: "LeaderElection".to_owned(), message };
-        self.live.events.emit_as(lease, event, wire::OPERATOR_NAME);
+        self.live.events.emit_as(lease, event, labels::OPERATOR_NAME);
     }
 }
 

@@ -4,7 +4,7 @@ use coxswain_test_support::api_server::{Asked, Fake, Reply};
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels, resource},
     pin::{Digest, Pin, PinnedPlugin},
 };
 use http::Method;
@@ -103,7 +103,7 @@ impl Bench {
         };
         let pin = Pin { launcher, tuners: Vec::new(), cluster_domain: None, claims: BTreeMap::default() };
         let mut config = owned(key, "config", "2");
-        config["metadata"]["annotations"] = json!({wire::ANNOTATION_PIN: pin.to_annotation()});
+        config["metadata"]["annotations"] = json!({annotations::ANNOTATION_PIN: pin.to_annotation()});
         let (config, row) = serde_json::from_value::<DecodedConfigMap>(config).unwrap().row().unwrap();
         self.index.write().configs.shown(&config, row);
         self.queue.wake(key, Cause::Job, 0);
@@ -135,11 +135,11 @@ fn uid(key: &JobKey) -> String {
 
 fn owned(key: &JobKey, what: &str, version: &str) -> Value {
     let owner = json!({
-        "apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": &*key.name, "uid": uid(key), "controller": true,
+        "apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": &*key.name, "uid": uid(key), "controller": true,
     });
     json!({"metadata": {
         "name": format!("{}-{what}", key.name), "namespace": &*key.namespace, "uid": format!("{what} of {key}"),
-        "resourceVersion": version, "labels": {wire::LABEL_JOB: &*key.name}, "ownerReferences": [owner],
+        "resourceVersion": version, "labels": {labels::LABEL_JOB: &*key.name}, "ownerReferences": [owner],
     }})
 }
 

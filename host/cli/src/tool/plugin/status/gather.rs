@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, annotations, labels, resource},
     pin::{Digest, Pin},
     status::condition,
 };
@@ -80,19 +80,19 @@ fn described(plugin: &Plugin) -> About {
 
 /// Every job of the cluster that has not ended, with the pin of its ConfigMap.
 async fn jobs(client: &Client) -> Result<Vec<LiveJob>> {
-    let (group, version) = wire::API_VERSION.split_once('/').unwrap_or_default();
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, wire::KIND));
+    let (group, version) = resource::API_VERSION.split_once('/').unwrap_or_default();
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, resource::KIND));
     let api = Api::<DynamicObject>::all_with(client.clone(), &resource);
     let objects = all(async |page| api.list(&page).await).await.context("listing jobs")?;
     let configs = Api::<ConfigMap>::all(client.clone());
-    let labelled = |page: ListParams| page.labels(wire::LABEL_JOB);
+    let labelled = |page: ListParams| page.labels(labels::LABEL_JOB);
     let configs = all(async |page| configs.list_metadata(&labelled(page)).await);
     let configs = configs.await.context("listing ConfigMaps of jobs")?;
     let pins: BTreeMap<(String, String), Pin> = configs
         .iter()
         .filter_map(|config| {
-            let pin = Pin::from_annotation(config.annotations().get(wire::ANNOTATION_PIN)?)?;
-            Some(((config.namespace()?, config.labels().get(wire::LABEL_JOB)?.clone()), pin))
+            let pin = Pin::from_annotation(config.annotations().get(annotations::ANNOTATION_PIN)?)?;
+            Some(((config.namespace()?, config.labels().get(labels::LABEL_JOB)?.clone()), pin))
         })
         .collect();
     Ok(objects.into_iter().filter_map(|object| live(object, &pins)).collect())
