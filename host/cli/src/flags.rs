@@ -91,7 +91,11 @@ pub struct Flags {
     /// Capabilities that plugins get for every job if they ask for them, comma-separated: memory at `/dev/shm`, the right to
     /// lock it.
     #[arg(long, help_heading = OURS, value_name = "KINDS", value_delimiter = ',')]
-    #[arg(value_parser = [capabilities::WANT_SHARED_MEMORY, capabilities::WANT_LOCK_MEMORY])]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
+    pub allow_capabilities: Vec<String>,
+    /// What `--allow-capabilities` was called before; read for one more release, where that one is absent.
+    #[arg(long, hide = true, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
     pub allow_wants: Vec<String>,
     /// Whether a job has failed whose launcher exits 0 although a worker was lost while it ran: if it ended soon after, in
     /// any case, or never.
@@ -183,10 +187,19 @@ impl Flags {
             rules: Rules {
                 tuners: self.tuners.clone(),
                 cluster_domain: domain,
-                policy: ClusterPolicy { wants: self.allow_wants.clone(), ..ClusterPolicy::default() },
+                policy: ClusterPolicy {
+                    capabilities: either(&self.allow_capabilities, &self.allow_wants),
+                    ..ClusterPolicy::default()
+                },
                 trust: Trust::new(self.plugin_signatures, keys.transpose()?.as_deref())?,
             },
         })
+    }
+
+    /// Flags that were given by the name of an earlier version, each with the name that it has now.
+    pub fn renamed(&self) -> Vec<(&'static str, &'static str)> {
+        let old = Some(("--allow-wants", "--allow-capabilities"));
+        old.filter(|_| !self.allow_wants.is_empty()).into_iter().collect()
     }
 
     /// The bound on requests, if one is set; the MPI Operator's defaults fill in the other half.
@@ -213,6 +226,11 @@ impl Flags {
         let own = Some(self.pod_namespace.as_str()).filter(|namespace| !namespace.is_empty());
         self.plugin_namespace.as_deref().or(own).unwrap_or(&self.lock_namespace)
     }
+}
+
+/// The values of a flag, or else those that were given by its earlier name.
+pub fn either(values: &[String], by_earlier_name: &[String]) -> Vec<String> {
+    if values.is_empty() { by_earlier_name.to_vec() } else { values.to_vec() }
 }
 
 fn set(value: &str) -> Option<String> {

@@ -32,7 +32,7 @@ pub enum Item {
     Port,
     Command,
     PrefixCommand,
-    Want,
+    Capability,
 }
 
 /// A value and who asked for it.
@@ -80,7 +80,7 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
         }
     }
     all.extend(files(job, plan, granted));
-    all.extend(wants(job, plan, granted));
+    all.extend(capabilities(job, plan, granted));
     all
 }
 
@@ -235,25 +235,25 @@ fn mounts(job: &ValidJob, path: &str) -> bool {
     mounts.any(|mount| text(mount, "mountPath") == path)
 }
 
-fn wants(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
+fn capabilities(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
     let mut found: Vec<Explained> = Vec::new();
     for edit in &plan.edits {
-        let Change::Want(want) = &edit.change else { continue };
-        let is_granted = match want.kind.as_str() {
-            capabilities::WANT_SHARED_MEMORY => granted.shared_memory.is_some(),
-            capabilities::WANT_LOCK_MEMORY => granted.lock_memory,
-            capabilities::WANT_WAIT_FOR_MEMBERS => job.options().start_gate,
+        let Change::Capability(request) = &edit.change else { continue };
+        let is_granted = match request.kind.as_str() {
+            capabilities::CAPABILITY_SHARED_MEMORY => granted.shared_memory.is_some(),
+            capabilities::CAPABILITY_LOCK_MEMORY => granted.lock_memory,
+            capabilities::CAPABILITY_WAIT_FOR_MEMBERS => job.options().start_gate,
             _ => false,
         };
-        let claim = Claim { by: edit.by.clone(), value: want.parameter.clone().unwrap_or_default() };
-        let earlier = found.iter_mut().find(|one| one.name == want.kind);
+        let claim = Claim { by: edit.by.clone(), value: request.parameter.clone().unwrap_or_default() };
+        let earlier = found.iter_mut().find(|one| one.name == request.kind);
         match earlier {
             Some(one) if is_granted => one.over.extend(one.is.replace(claim)),
             Some(one) => one.over.push(claim),
             None => {
                 let (is, over) = if is_granted { (Some(claim), Vec::new()) } else { (None, vec![claim]) };
-                let name = want.kind.clone();
-                found.push(Explained { group: "all", item: Item::Want, name, is, over });
+                let name = request.kind.clone();
+                found.push(Explained { group: "all", item: Item::Capability, name, is, over });
             }
         }
     }

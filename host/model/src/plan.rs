@@ -37,7 +37,7 @@ pub enum Change {
     /// A declared container port.
     Port(Port),
     /// Something that only the host can do.
-    Want(Want),
+    Capability(CapabilityRequest),
 }
 
 /// A variable to set.
@@ -97,7 +97,7 @@ pub struct Port {
 
 /// A request for a capability; an unknown kind becomes a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want {
+pub struct CapabilityRequest {
     /// `shared-memory`, `lock-memory`, `wait-for-members`, …
     pub kind: String,
     /// Meaning by kind.

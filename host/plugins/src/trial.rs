@@ -47,7 +47,7 @@ pub enum Tried {
     Granted(Box<(Plan, Granted)>),
     /// The plugin refused the settings or the job, or the job asks for what cannot be, in words for its user.
     Refused(String),
-    /// The plugin wants what it may not have.
+    /// The plugin asks for what it may not have.
     Forbidden(Vec<Violation>),
     /// The plugin broke.
     Broken(String),

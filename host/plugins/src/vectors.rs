@@ -16,7 +16,7 @@
 //!     worker: { … }
 //!     command: [mpirun, …]
 //!     files: { hostfile: "…", other: { contains: "…" } }
-//!     wants: { shared-memory: 8Gi }
+//!     capabilities: { shared-memory: 8Gi }
 //!     notes: [part of a note]
 //! - name: a wrong setting
 //!   settings: { key: nonsense }

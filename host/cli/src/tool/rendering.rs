@@ -24,6 +24,7 @@ use coxswain_sandbox::Plugin;
 use serde_json::Value;
 
 use super::plugin::component;
+use crate::flags::either;
 use coxswain_plugins::{NoPlan, Plugins, Rules, trial};
 
 /// What serves beside the plugins that a tool names itself, and where.
@@ -40,7 +41,11 @@ pub struct Around {
     cluster_domain: String,
     /// As the operator's flag.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    #[arg(value_parser = [capabilities::WANT_SHARED_MEMORY, capabilities::WANT_LOCK_MEMORY])]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
+    allow_capabilities: Vec<String>,
+    /// What `--allow-capabilities` was called before; read for one more release, where that one is absent.
+    #[arg(long, hide = true, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
     allow_wants: Vec<String>,
 }
 
@@ -75,9 +80,17 @@ impl Around {
 
     /// Plugins with these tuners loaded, and nothing else yet.
     pub async fn plugins(&self) -> Result<Plugins> {
+        if !self.allow_wants.is_empty() {
+            eprintln!(
+                "coxswain: --allow-wants is called --allow-capabilities now; the old name is read for one more release"
+            );
+        }
         let mut rules = Rules {
             cluster_domain: self.domain().map(str::to_owned),
-            policy: ClusterPolicy { wants: self.allow_wants.clone(), ..ClusterPolicy::default() },
+            policy: ClusterPolicy {
+                capabilities: either(&self.allow_capabilities, &self.allow_wants),
+                ..ClusterPolicy::default()
+            },
             ..Rules::default()
         };
         for tuner in &self.tuner {

@@ -19,8 +19,9 @@ pub const ANNOTATION_PLUGIN: &str = "coxswain.dev/plugin";
 pub const ANNOTATION_TUNERS: &str = "coxswain.dev/tuners";
 /// Job annotation `render`: `args` is the program alone, the plugin renders the launcher's command.
 pub const ANNOTATION_LAUNCH_COMMAND: &str = "coxswain.dev/launch-command";
-/// Job annotation: capabilities, comma-separated, that its plugins may have ([`WANT_SHARED_MEMORY`](super::capabilities::WANT_SHARED_MEMORY),
-/// [`WANT_LOCK_MEMORY`](super::capabilities::WANT_LOCK_MEMORY)).
+/// Job annotation: capabilities, comma-separated, that its plugins may have (those of [`super::capabilities`] that need a grant).
+pub const ANNOTATION_ALLOW_CAPABILITIES: &str = "coxswain.dev/allow-capabilities";
+/// What [`ANNOTATION_ALLOW_CAPABILITIES`] was called before; read for one more release, where that one is absent.
 pub const ANNOTATION_ALLOW_WANTS: &str = "coxswain.dev/allow-wants";
 /// Suffix of the annotations `PLUGIN.coxswain.dev/KEY` that set a plugin's settings for one job.
 pub const ANNOTATION_SETTING_SUFFIX: &str = ".coxswain.dev";

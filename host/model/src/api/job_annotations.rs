@@ -1,7 +1,7 @@
 //! Every annotation that users set on an `MPIJob`, in one place: what is written of them elsewhere follows this table.
 
 use super::annotations::{
-    ANNOTATION_ALLOW_WANTS, ANNOTATION_LAUNCH_COMMAND, ANNOTATION_LOST_WORKER, ANNOTATION_PLUGIN,
+    ANNOTATION_ALLOW_CAPABILITIES, ANNOTATION_LAUNCH_COMMAND, ANNOTATION_LOST_WORKER, ANNOTATION_PLUGIN,
     ANNOTATION_SSH_HOST_KEYS, ANNOTATION_SSH_PROBE, ANNOTATION_START_GATE, ANNOTATION_START_GATE_TIMEOUT,
     ANNOTATION_START_MIN_WORKERS, ANNOTATION_TUNERS,
 };
@@ -79,7 +79,7 @@ pub const JOB_ANNOTATIONS: &[Annotation] = &[
         meaning: "Tuner plugins, after those of `--tuners`",
     },
     Annotation {
-        name: ANNOTATION_ALLOW_WANTS,
+        name: ANNOTATION_ALLOW_CAPABILITIES,
         value: "`shared-memory`, `lock-memory`, comma-separated",
         meaning: "Grants the job's plugins a memory file system at `/dev/shm`, or the capability `IPC_LOCK`, if they \
                   ask for it. What is not granted is told in an event",

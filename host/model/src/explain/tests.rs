@@ -9,7 +9,7 @@ use crate::{
     desired::{self, Gang},
     job::Verdict,
     pin::{Digest, Pin, PinnedPlugin},
-    plan::{Descriptor, EnvEdit, Port, Want},
+    plan::{CapabilityRequest, Descriptor, EnvEdit, Port},
     policy::{self, ClusterPolicy},
 };
 
@@ -20,7 +20,7 @@ fn job() -> ValidJob {
         json!({"name": "main", "image": "i", "command": ["mpirun", "pi"], "env": env, "ports": ports});
     let template = json!({"spec": {"containers": [container]}});
     let raw = json!({
-        "metadata": {"name": "pi", "namespace": "default", "annotations": {annotations::ANNOTATION_ALLOW_WANTS: "shared-memory"}},
+        "metadata": {"name": "pi", "namespace": "default", "annotations": {annotations::ANNOTATION_ALLOW_CAPABILITIES: "shared-memory"}},
         "spec": {"mpiReplicaSpecs": {
             "Launcher": {"template": template},
             "Worker": {"replicas": 2, "template": template},
@@ -41,8 +41,8 @@ fn edit(by: &str, change: Change) -> Edit {
     Edit { by: by.into(), group: None, change }
 }
 
-fn want(by: &str, kind: &str) -> Edit {
-    edit(by, Change::Want(Want { kind: kind.into(), parameter: Some("8Gi".into()) }))
+fn request(by: &str, kind: &str) -> Edit {
+    edit(by, Change::Capability(CapabilityRequest { kind: kind.into(), parameter: Some("8Gi".into()) }))
 }
 
 fn file(by: &str, place: Place, content: &str) -> File {
@@ -104,8 +104,8 @@ fn files_ports_and_capability_requests_name_their_authors() {
             port("mpi", "oob", 7001),
             port("net", "oob", 7002),
             port("net", "mine", 7003),
-            want("mpi", capabilities::WANT_SHARED_MEMORY),
-            want("net", capabilities::WANT_LOCK_MEMORY),
+            request("mpi", capabilities::CAPABILITY_SHARED_MEMORY),
+            request("net", capabilities::CAPABILITY_LOCK_MEMORY),
         ],
         files: vec![
             file("mpi", Place::Job, "one"),
@@ -119,8 +119,8 @@ fn files_ports_and_capability_requests_name_their_authors() {
 
     assert_eq!(of(&all, Item::Port, "oob"), "net=7002 < mpi=7001");
     assert_eq!(of(&all, Item::Port, "mine"), "(user)=7000 < net=7003");
-    assert_eq!(of(&all, Item::Want, "shared-memory"), "mpi=8Gi < ");
-    assert_eq!(of(&all, Item::Want, "lock-memory"), " < net=8Gi", "not granted");
+    assert_eq!(of(&all, Item::Capability, "shared-memory"), "mpi=8Gi < ");
+    assert_eq!(of(&all, Item::Capability, "lock-memory"), " < net=8Gi", "not granted");
     assert_eq!(of(&all, Item::File, "/etc/mpi/f"), "net=two < mpi=one");
     assert_eq!(of(&all, Item::File, "/etc/nccl.conf"), "net=NCCL < ");
     assert_eq!(of(&all, Item::Command, "command"), "(user)=mpirun pi < ");

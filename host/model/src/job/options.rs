@@ -55,12 +55,18 @@ pub struct JobOptions {
     /// Tuners after the cluster's.
     pub tuners: Vec<String>,
     /// Capabilities that the job's plugins may have.
-    pub allow_wants: Vec<String>,
+    pub allow_capabilities: Vec<String>,
     /// By plugin, then by key.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     /// Annotations that look like ours and are none.
     pub unknown: Vec<String>,
+    /// Annotations that were read under a name of an earlier version, each with the name that it has now.
+    pub renamed: Vec<(&'static str, &'static str)>,
 }
+
+/// Names that annotations had in an earlier version, which jobs may still carry, each with the one that it has now.
+const RENAMED: [(&str, &str); 1] =
+    [(annotations::ANNOTATION_ALLOW_WANTS, annotations::ANNOTATION_ALLOW_CAPABILITIES)];
 
 impl Default for JobOptions {
     fn default() -> Self {
@@ -74,9 +80,10 @@ impl Default for JobOptions {
             lost_worker: None,
             plugin: None,
             tuners: Vec::new(),
-            allow_wants: Vec::new(),
+            allow_capabilities: Vec::new(),
             settings: BTreeMap::new(),
             unknown: Vec::new(),
+            renamed: Vec::new(),
         }
     }
 }
@@ -87,15 +94,18 @@ impl JobOptions {
         let mut options = Self::default();
         let mut errors = Vec::new();
         for (key, value) in annotations {
-            if let Err(error) = options.read(key, value) {
+            let renamed = RENAMED.iter().find(|(old, new)| old == key && !annotations.contains_key(*new));
+            options.renamed.extend(renamed);
+            if let Err(error) = options.read(key, renamed.map_or(key, |(_, new)| new), value) {
                 errors.push(error);
             }
         }
         if errors.is_empty() { Ok(options) } else { Err(errors) }
     }
 
-    fn read(&mut self, key: &str, value: &str) -> Result<(), FieldError> {
-        let path = || format!("metadata.annotations[{key}]");
+    /// Reads `value` as that of annotation `key`, which the job may call by its earlier name `written`.
+    fn read(&mut self, written: &str, key: &str, value: &str) -> Result<(), FieldError> {
+        let path = || format!("metadata.annotations[{written}]");
         let invalid = |detail: &str| FieldError::invalid(path(), value, detail);
         match key {
             annotations::ANNOTATION_START_GATE => match value {
@@ -136,13 +146,14 @@ impl JobOptions {
                 self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty())
             }
             annotations::ANNOTATION_TUNERS => self.tuners = list(value),
-            annotations::ANNOTATION_ALLOW_WANTS => {
-                const KNOWN: [&str; 2] = [capabilities::WANT_LOCK_MEMORY, capabilities::WANT_SHARED_MEMORY];
-                let wants = list(value);
-                if let Some(unknown) = wants.iter().find(|want| !KNOWN.contains(&want.as_str())) {
+            annotations::ANNOTATION_ALLOW_CAPABILITIES => {
+                const KNOWN: [&str; 2] =
+                    [capabilities::CAPABILITY_LOCK_MEMORY, capabilities::CAPABILITY_SHARED_MEMORY];
+                let allowed = list(value);
+                if let Some(unknown) = allowed.iter().find(|kind| !KNOWN.contains(&kind.as_str())) {
                     return Err(FieldError::not_supported(path(), unknown, KNOWN));
                 }
-                self.allow_wants = wants;
+                self.allow_capabilities = allowed;
             }
             _ if key.starts_with(PREFIX) => self.unknown.push(key.to_owned()),
             _ => self.read_setting(key, value),
@@ -222,14 +233,35 @@ mod tests {
 
     #[test]
     fn a_capability_that_nobody_knows_is_a_mistake() {
-        let wants =
-            |value| parse(annotations::ANNOTATION_ALLOW_WANTS, value).map(|options| options.allow_wants);
+        let allowed = |value| {
+            parse(annotations::ANNOTATION_ALLOW_CAPABILITIES, value).map(|options| options.allow_capabilities)
+        };
 
-        assert_eq!(wants("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
+        assert_eq!(allowed("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
         assert_eq!(
-            wants("shared-memroy").unwrap_err()[0].to_string(),
-            "metadata.annotations[coxswain.dev/allow-wants]: Unsupported value: \"shared-memroy\": supported \
-             values: \"lock-memory\", \"shared-memory\""
+            allowed("shared-memroy").unwrap_err()[0].to_string(),
+            "metadata.annotations[coxswain.dev/allow-capabilities]: Unsupported value: \"shared-memroy\": \
+             supported values: \"lock-memory\", \"shared-memory\""
+        );
+    }
+
+    #[test]
+    fn an_annotation_is_read_by_its_earlier_name_too_unless_the_new_one_is_there() {
+        const OLD: &str = annotations::ANNOTATION_ALLOW_WANTS;
+        const NEW: &str = annotations::ANNOTATION_ALLOW_CAPABILITIES;
+        let old = parse(OLD, "lock-memory").unwrap();
+        let both =
+            [(OLD, "lock-memory"), (NEW, "shared-memory")].map(|(key, value)| (key.into(), value.into()));
+        let both = JobOptions::parse(&both.into()).unwrap();
+
+        assert_eq!((old.allow_capabilities, old.renamed), (vec!["lock-memory".to_owned()], vec![(OLD, NEW)]));
+        assert_eq!(old.unknown, [""; 0]);
+        assert_eq!((both.allow_capabilities, both.renamed), (vec!["shared-memory".to_owned()], vec![]));
+        assert_eq!(both.unknown, [OLD]);
+        let wrong = parse(OLD, "teleport").unwrap_err();
+        assert!(
+            wrong[0].to_string().starts_with("metadata.annotations[coxswain.dev/allow-wants]: "),
+            "{wrong:?}"
         );
     }
 

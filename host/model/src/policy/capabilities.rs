@@ -8,7 +8,7 @@ use crate::{
     job::{Replica, ValidJob},
     json::at,
     places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
-    plan::{Change, Plan, Want},
+    plan::{CapabilityRequest, Change, Plan},
     quantity::Quantity,
 };
 
@@ -21,48 +21,60 @@ pub(super) fn grant(
 ) -> (Option<String>, bool) {
     let (mut shared_memory, mut lock_memory) = (None, false);
     for edit in &plan.edits {
-        let Change::Want(want) = &edit.change else { continue };
-        match want.kind.as_str() {
-            capabilities::WANT_SHARED_MEMORY => {
-                let size = size(&edit.by, want, found);
-                if allowed(job, policy, &edit.by, want, found) {
+        let Change::Capability(request) = &edit.change else { continue };
+        match request.kind.as_str() {
+            capabilities::CAPABILITY_SHARED_MEMORY => {
+                let size = size(&edit.by, request, found);
+                if allowed(job, policy, &edit.by, request, found) {
                     shared_memory = Some(size);
                 }
             }
-            capabilities::WANT_LOCK_MEMORY => lock_memory |= allowed(job, policy, &edit.by, want, found),
-            capabilities::WANT_WAIT_FOR_MEMBERS if job.options().start_gate => {}
-            capabilities::WANT_WAIT_FOR_MEMBERS => {
+            capabilities::CAPABILITY_LOCK_MEMORY => {
+                lock_memory |= allowed(job, policy, &edit.by, request, found)
+            }
+            capabilities::CAPABILITY_WAIT_FOR_MEMBERS if job.options().start_gate => {}
+            capabilities::CAPABILITY_WAIT_FOR_MEMBERS => {
                 let text = format!(
-                    "wants the launcher to wait for its workers, but annotation {} turns that off",
+                    "requests that the launcher waits for its workers, but annotation {} turns that off",
                     annotations::ANNOTATION_START_GATE
                 );
                 found.note(&edit.by, text);
             }
             unknown => {
-                found.note(&edit.by, format!("wants {unknown:?}, which this operator does not know"));
+                found.note(
+                    &edit.by,
+                    format!("requests capability {unknown:?}, which this operator does not know"),
+                );
             }
         }
     }
     (shared_memory, lock_memory)
 }
 
-fn size(by: &str, want: &Want, found: &mut Findings) -> String {
-    let size = want.parameter.clone().unwrap_or_default();
+fn size(by: &str, request: &CapabilityRequest, found: &mut Findings) -> String {
+    let size = request.parameter.clone().unwrap_or_default();
     if !size.is_empty() && Quantity::parse(&size).is_none() {
         let text = format!("{size:?} is no size: write it like 8Gi");
-        found.refuse(by, &format!("wants[{}]", want.kind), text);
+        found.refuse(by, &format!("capabilities[{}]", request.kind), text);
     }
     size
 }
 
-fn allowed(job: &ValidJob, policy: &ClusterPolicy, by: &str, want: &Want, found: &mut Findings) -> bool {
-    let allowed = policy.wants.contains(&want.kind) || job.options().allow_wants.contains(&want.kind);
-    if !allowed && !has_it(job, &want.kind) {
+fn allowed(
+    job: &ValidJob,
+    policy: &ClusterPolicy,
+    by: &str,
+    request: &CapabilityRequest,
+    found: &mut Findings,
+) -> bool {
+    let allowed = policy.capabilities.contains(&request.kind)
+        || job.options().allow_capabilities.contains(&request.kind);
+    if !allowed && !has_it(job, &request.kind) {
         let text = format!(
-            "wants {0:?}, which is not granted: annotation {1}: {0} on the job grants it, and --allow-wants={0} of the \
-             operator to every job",
-            want.kind,
-            annotations::ANNOTATION_ALLOW_WANTS,
+            "requests capability {0:?}, which is not granted: annotation {1}: {0} on the job grants it, and \
+             --allow-capabilities={0} of the operator to every job",
+            request.kind,
+            annotations::ANNOTATION_ALLOW_CAPABILITIES,
         );
         found.note(by, text);
     }
@@ -78,7 +90,7 @@ fn has_it(job: &ValidJob, kind: &str) -> bool {
     };
     ranks.peek().is_some()
         && ranks.all(|container| match kind {
-            capabilities::WANT_SHARED_MEMORY => {
+            capabilities::CAPABILITY_SHARED_MEMORY => {
                 lists(container, "/volumeMounts", &|mount| at(mount, "/mountPath") == SHARED_MEMORY_PATH)
             }
             _ => {
