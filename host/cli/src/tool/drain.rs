@@ -91,7 +91,7 @@ impl fmt::Display for Opened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} launchers let go, {} suspended launchers will not wait when they are resumed",
+            "{} launchers released, {} suspended launchers will not wait when they are resumed",
             self.pods, self.templates
         )?;
         if self.fixed > 0 {

@@ -82,7 +82,7 @@ pub const JOB_ANNOTATIONS: &[Annotation] = &[
         name: ANNOTATION_ALLOW_CAPABILITIES,
         value: "`shared-memory`, `lock-memory`, comma-separated",
         meaning: "Grants the job's plugins a memory file system at `/dev/shm`, or the capability `IPC_LOCK`, if they \
-                  ask for it. What is not granted is told in an event",
+                  ask for it. What is not granted is reported in an event",
     },
 ];
 

@@ -81,7 +81,7 @@ impl Reconciles {
             let (job, changed) = tokio::select! {
                 biased;
                 Ok(_) = grace.wait_for(Option::is_some) => break,
-                // What has ended is let go of at once: after a start that is a reconcile of every job.
+                // What has ended is released at once: after a start that is a reconcile of every job.
                 Some(_) = running.join_next() => continue,
                 turn = turn => turn,
             };

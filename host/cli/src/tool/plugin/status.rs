@@ -66,7 +66,7 @@ pub enum State {
     Conflict,
     /// The operator has not looked at its ConfigMap yet.
     Unread,
-    /// It does not serve new jobs; jobs may still live by it.
+    /// It does not serve new jobs; active jobs may still use it.
     Gone,
 }
 
