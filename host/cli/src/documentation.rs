@@ -14,7 +14,7 @@ use std::{
 
 use clap::{Arg, CommandFactory};
 use coxswain_model::{
-    api::annotations::{Annotation, JOB_ANNOTATIONS},
+    api::job_annotations::{Annotation, JOB_ANNOTATIONS},
     plan::SettingKind,
 };
 use coxswain_sandbox::Sandbox;
