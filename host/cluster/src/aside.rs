@@ -80,7 +80,7 @@ impl Aside {
         self.0.retain(|(of, _), entry| *of != kind || entry.is_listed);
     }
 
-    /// Events for those whose owners have not been told. Only who may write asks.
+    /// Events for the owners of those that were not reported yet. Only who may write asks.
     pub fn unreported(&mut self) -> Vec<(Subject, Event)> {
         let unreported = self.0.values_mut().filter(|entry| !entry.is_reported);
         unreported

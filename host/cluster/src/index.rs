@@ -1,4 +1,4 @@
-//! Everything that the watches told, folded into rows by job: what `observe` answers from, in time proportional
+//! Everything that the watches reported, folded into rows by job: what `observe` answers from, in time proportional
 //! to the objects of the one job.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -85,7 +85,7 @@ impl Index {
         }
     }
 
-    /// Takes note of launchers that have left, as the watch has told before `now`, and of launcher Jobs that are gone.
+    /// Takes note of launchers that have left, as the watch has reported before `now`, and of launcher Jobs that are gone.
     pub fn note_left(&mut self, now: Timestamp) {
         for Gone { job, row, is_final } in self.launchers.remembered() {
             if names::is_launcher(&row.name, &job.name) {

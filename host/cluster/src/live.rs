@@ -39,7 +39,7 @@ use crate::{
     world,
 };
 
-/// A status is begun within this time or told by a later reconcile, which has a newer one.
+/// A status is begun within this time or reported by a later reconcile, which has a newer one.
 const STATUS: Duration = Duration::from_secs(10);
 
 /// See the module.
@@ -47,7 +47,7 @@ const STATUS: Duration = Duration::from_secs(10);
 pub struct Live {
     /// Sends.
     pub rest: Rest,
-    /// What the watches told.
+    /// What the watches reported.
     pub index: Shared,
     /// Takes events.
     pub events: Sink,
@@ -147,8 +147,8 @@ impl Live {
         done
     }
 
-    /// Writes the status if the tale has a new one (one patch, against the version of `job`), then hands over
-    /// the events and counts the counts. `job` is the one that the tale was made from.
+    /// Writes the status if the update has a new one (one patch, against the version of `job`), then hands over
+    /// the events and counts the counts. `job` is the one that the update was made from.
     pub async fn record(&self, job: &MpiJob, update: &StatusUpdate) -> Result<(), Failed> {
         let written = match &update.status {
             Some(status) => {
@@ -157,7 +157,7 @@ impl Live {
             }
             None => Ok(()),
         };
-        // What a status says that the API server will never take could not be told otherwise.
+        // What a status says that the API server will never take could not be reported otherwise.
         let is_reported = written.as_ref().err().is_none_or(|failed| failed.reason == FailureReason::Invalid);
         let events = if is_reported { update.events.as_slice() } else { &[] };
         for event in events.iter().chain(&update.acts) {

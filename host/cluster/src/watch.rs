@@ -51,17 +51,17 @@ use crate::{
 pub struct Watches {
     /// Folded into.
     pub index: Shared,
-    /// Told which job to look at.
+    /// Notified which job to look at.
     pub wake: Wake,
     /// Counts events.
     pub metrics: Arc<Metrics>,
     /// Only this namespace.
     pub namespace: Option<String>,
-    /// Told of signs of life.
+    /// Notified of signs of life.
     pub last_activity: LastActivity,
-    /// Tells the owners of objects that are set aside.
+    /// Reports to the owners of objects that are set aside.
     pub events: Sink,
-    /// They are told by the leader.
+    /// The leader reports them.
     pub leadership: Leadership,
 }
 
@@ -92,7 +92,7 @@ impl Watches {
         start.2
     }
 
-    /// Tells the owners of what was set aside, and how long each watch has been silent. To be called every second.
+    /// Reports to the owners of what was set aside, and how long each watch has been silent. To be called every second.
     pub fn report(&self) {
         for (kind, age) in self.last_activity.ages() {
             self.metrics.watches().age(kind, age);

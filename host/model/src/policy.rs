@@ -2,7 +2,7 @@
 //!
 //! A plugin can change the environment, command and files of the jobs that it serves, within the bounds below, and
 //! nothing else: names, labels, owners, Secrets, security contexts, volumes, images, resources, scheduling and
-//! status are the host's. One violation refuses the whole plan, and all violations are told at once.
+//! status are the host's. One violation refuses the whole plan, and all violations are reported at once.
 
 mod capabilities;
 mod cluster_policy;

@@ -18,7 +18,7 @@ use crate::{
     step::Step,
 };
 
-/// What a small job waits for, so that workers that start together are told of together. People and programs look at
+/// What a small job waits for, so that workers that start together are reported together. People and programs look at
 /// counters every second or so; the queue has gathered for 75 ms before.
 const LEAST: Duration = Duration::from_millis(300);
 

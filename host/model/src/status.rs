@@ -76,7 +76,7 @@ pub fn next(job: &ValidJob, observed: &ObservedState, outcome: &Outcome, now: Ti
     update
 }
 
-/// What to tell of a job that its user has to change first. Everything else of its status stays.
+/// The status update of a job that its user has to change first. Everything else of its status stays.
 pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> StatusUpdate {
     const REASON: &str = "ValidationError";
     let message = shorten(&format!("Found validation errors: {}", aggregate(errors)));

@@ -154,7 +154,7 @@ pub async fn run(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unf
     let wake = update.wake.into_iter().chain(retry).min();
     match (unavailable, failed) {
         (Some(unavailable), _) => Err(unavailable.into()),
-        // The tale says when to look again for an object that is in the way.
+        // The update says when to look again for an object that is in the way.
         (None, Some(failed)) if failed.reason != FailureReason::Foreign => {
             Err(Unfinished::until(failed, wake))
         }

@@ -1,6 +1,6 @@
 //! Which of a job's writes wait after they failed.
 //!
-//! Only they wait: whatever else there is to see, tell, clean up or write goes on. In: what a reconcile wants to write, and
+//! Only they wait: whatever else there is to observe, report, clean up or write goes on. In: what a reconcile wants to write, and
 //! what came of it. Out: what of it may be written now, what still counts as failed, and when to try again.
 
 use std::{

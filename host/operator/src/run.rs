@@ -269,7 +269,7 @@ fn start_plugins(
     Ok((plugins, is_ready))
 }
 
-/// Tells on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
+/// Reports on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
 /// plugin.
 fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
     let subject = Subject {

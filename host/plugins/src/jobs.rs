@@ -16,7 +16,7 @@ use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey};
 /// Reads the index; nothing is kept here.
 #[derive(Clone)]
 pub struct LiveJobs {
-    /// What the watches told.
+    /// What the watches reported.
     pub index: Shared,
     /// `--gang-scheduling`: it is part of what a plugin sees.
     pub gang: Gang,

@@ -76,7 +76,7 @@ impl PluginMetrics {
         })
     }
 
-    /// Is told of every call.
+    /// Is notified of every call.
     pub fn observer(&self) -> Observer {
         let this = self.clone();
         Arc::new(move |call| this.called(call))

@@ -56,13 +56,13 @@ struct Entry {
     answered: bool,
 }
 
-/// Where the plugin ConfigMaps are, and who is told how their watch fares.
+/// Where the plugin ConfigMaps are, and who is notified how their watch fares.
 pub struct Followed<'a> {
     /// Asked.
     pub client: Client,
     /// The plugin namespace.
     pub namespace: &'a str,
-    /// Told of signs of life.
+    /// Notified of signs of life.
     pub last_activity: LastActivity,
     /// Counts events.
     pub metrics: Arc<Metrics>,
@@ -123,7 +123,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// Answers what the watch tells and whoever is about to lead, for ever.
+    /// Answers what the watch reports and whoever is about to lead, for ever.
     async fn answer(
         mut self,
         inbox: Inbox,

@@ -184,7 +184,7 @@ impl Applier<'_> {
         Ok(if went { Wrote::Gone } else { Wrote::Deleted })
     }
 
-    /// A request about the object of this uid. If there is none of its name, it is forgotten, whatever the watch has told.
+    /// A request about the object of this uid. If there is none of its name, it is forgotten, whatever the watch has reported.
     async fn write_observed(
         &self,
         object: &ObjectName,

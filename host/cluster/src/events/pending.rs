@@ -49,6 +49,6 @@ pub struct PendingEvent {
     pub subject: Subject,
     pub event: Event,
     pub component: &'static str,
-    /// It is written in this term or never: whoever leads next tells what it sees itself.
+    /// It is written in this term or never: whoever leads next reports what it observes itself.
     pub term: Option<u64>,
 }

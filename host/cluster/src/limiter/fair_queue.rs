@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Who waits is told by this.
+/// Who waits is notified by this.
 pub(super) type Grant<P> = oneshot::Sender<P>;
 
 /// See the module.

@@ -48,7 +48,7 @@ fn event(reason: &str) -> Event {
     Event { warning: false, reason: reason.into(), message: "m".into() }
 }
 
-/// What a first reconcile has to tell, and which events reach the API server.
+/// What a first reconcile has to report, and which events reach the API server.
 async fn reported(bench: &Bench) -> Vec<String> {
     let update = StatusUpdate {
         status: Some(JobStatus::default()),

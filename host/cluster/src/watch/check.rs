@@ -84,7 +84,7 @@ pub enum Check {
     Due(Instant),
     /// The picture is being made.
     Listing(BoxFuture<'static, Option<Picture>>),
-    /// It is compared as soon as the watch has told everything up to its version.
+    /// It is compared as soon as the watch has reported everything up to its version.
     Waiting(Picture),
 }
 

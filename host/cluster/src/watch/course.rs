@@ -93,7 +93,7 @@ impl Course {
         Listed::More
     }
 
-    /// The watch has told of everything up to this version.
+    /// The watch has reported everything up to this version.
     pub fn moved(&mut self, to: String) {
         self.held();
         self.ask = Ask::Watch { version: to };

@@ -58,11 +58,11 @@ pub struct Follow<F> {
     pub kind: &'static str,
     /// Asked.
     pub source: Source,
-    /// Told.
+    /// What it reports to.
     pub folds: F,
     /// Turns true once all has been listed.
     pub synced: Synced,
-    /// Told of signs of life.
+    /// Notified of signs of life.
     pub last_activity: LastActivity,
     /// Counts events.
     pub metrics: Arc<Metrics>,

@@ -67,7 +67,7 @@ impl Status {
     }
 }
 
-/// What a watch tells.
+/// What a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An object is, or is other than before.

@@ -22,12 +22,12 @@ use crate::{
     world,
 };
 
-/// Where the rows go, and who is told.
+/// Where the rows go, and who is notified.
 #[derive(Clone)]
 pub struct Target {
     /// Folded into.
     pub index: Shared,
-    /// Told which job to look at.
+    /// Notified which job to look at.
     pub wake: Wake,
     /// Counts what is set aside and repaired.
     pub metrics: Arc<Metrics>,

@@ -286,7 +286,7 @@ async fn a_watch_that_is_cut_all_the_time_is_opened_at_once_if_it_told_something
     assert!(bench.jobs().len() >= watches - 1);
 }
 
-/// What the server has, beyond what its watch tells.
+/// What the server has, beyond what its watch reports.
 #[derive(Clone, Default)]
 struct Stored(Arc<Mutex<(u64, Vec<String>)>>);
 
@@ -295,7 +295,7 @@ impl Stored {
         *self.0.lock().unwrap() = (version, jobs.to_vec());
     }
 
-    /// Lists what there is; the watch tells of versions alone.
+    /// Lists what there is; the watch reports versions alone.
     fn answer(&self, asked: &Asked) -> Option<Answer> {
         let (version, jobs) = self.0.lock().unwrap().clone();
         if !asked.watches() {

@@ -143,7 +143,7 @@ impl JobOptions {
                     Some(policy.ok_or_else(|| FieldError::not_supported(path(), value, KNOWN))?);
             }
             annotations::ANNOTATION_PLUGIN => {
-                self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty())
+                self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty());
             }
             annotations::ANNOTATION_TUNERS => self.tuners = list(value),
             annotations::ANNOTATION_ALLOW_CAPABILITIES => {

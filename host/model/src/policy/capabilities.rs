@@ -30,7 +30,7 @@ pub(super) fn grant(
                 }
             }
             capabilities::CAPABILITY_LOCK_MEMORY => {
-                lock_memory |= allowed(job, policy, &edit.by, request, found)
+                lock_memory |= allowed(job, policy, &edit.by, request, found);
             }
             capabilities::CAPABILITY_WAIT_FOR_MEMBERS if job.options().start_gate => {}
             capabilities::CAPABILITY_WAIT_FOR_MEMBERS => {

@@ -54,7 +54,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Annotations that have no effect are no reason to refuse a job, but one to tell its user; a refusal goes before.
+    /// Annotations that have no effect are no reason to refuse a job, but one to notify its user; a refusal goes before.
     fn report_ignored(&mut self) {
         let Some(ignored) = &self.outcome.ignored else { return };
         let accepted = condition::find(&self.status, condition::ACCEPTED);

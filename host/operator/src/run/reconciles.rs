@@ -1,4 +1,4 @@
-//! Runs reconciles: takes jobs off the queue and tells it how each reconcile ended.
+//! Runs reconciles: takes jobs off the queue and reports to it how each reconcile ended.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 

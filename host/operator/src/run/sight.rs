@@ -1,6 +1,6 @@
 //! What this replica sees: of each kind that it watches, whether all has been listed and whether the API server still gives
 //! signs of life. Who does not see all must not lead. What only has to be known at the start (plugins: those that serve go
-//! on serving) takes nobody's lease away when it is not seen any more; log and metrics tell.
+//! on serving) takes nobody's lease away when it is not seen any more; log and metrics report it.
 
 use std::{fmt, time::Duration};
 

@@ -92,7 +92,7 @@ impl Server {
         self.writes.lock().unwrap().iter().filter(reported).count()
     }
 
-    /// How often the job that is invalid was told so.
+    /// How often the user of the invalid job was notified.
     fn verdicts(&self) -> usize {
         self.writes.lock().unwrap().iter().filter(|write| write.contains("/mpijobs/invalid/status")).count()
     }

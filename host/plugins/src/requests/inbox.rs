@@ -1,4 +1,4 @@
-//! What the watch on plugin ConfigMaps has told and nobody has looked at yet. Of each ConfigMap the newest state alone, so
+//! What the watch on plugin ConfigMaps has reported and nobody has looked at yet. Of each ConfigMap the newest state alone, so
 //! that no flood of changes takes more memory than the ConfigMaps do.
 
 use std::{
@@ -84,7 +84,7 @@ impl Inbox {
     }
 }
 
-/// Puts what the watch tells into the inbox.
+/// Puts what the watch reports into the inbox.
 pub(super) struct Folded {
     inbox: Inbox,
     /// Names in the list that is being received.

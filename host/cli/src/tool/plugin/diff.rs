@@ -173,7 +173,7 @@ impl Side {
     }
 }
 
-/// By object; those of one kind with one difference are told once.
+/// By object; those of one kind with one difference are reported once.
 fn differences(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<ObjectDiff> {
     let mut found: Vec<ObjectDiff> = Vec::new();
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
