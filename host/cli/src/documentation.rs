@@ -14,7 +14,7 @@ use std::{
 
 use clap::{Arg, CommandFactory};
 use coxswain_model::{
-    api::annotations::{Annotation, JOB_ANNOTATIONS},
+    api::job_annotations::{Annotation, JOB_ANNOTATIONS},
     plan::SettingKind,
 };
 use coxswain_sandbox::Sandbox;
@@ -23,7 +23,7 @@ use prometheus::core::Desc;
 use crate::flags::{Flags, OURS};
 use coxswain_cluster::metrics::{Metrics, Registry};
 use coxswain_operator::metrics::ReconcileMetrics;
-use coxswain_plugins::{measured::Measured, source::MAX_COMPONENT};
+use coxswain_plugins::{metrics::PluginMetrics, source::MAX_COMPONENT};
 
 const END: &str = "<!-- generated: end -->\n";
 
@@ -131,7 +131,7 @@ fn operators() -> Metrics {
 #[test]
 fn metrics_are_documented() {
     let registry = Registry::default();
-    Measured::new(&registry).unwrap();
+    PluginMetrics::new(&registry).unwrap();
 
     check("metrics.md", "metrics", &metrics(&operators().registry().described()));
     check("operating-plugins.md", "metrics", &metrics(&registry.described()));
@@ -197,7 +197,7 @@ const TARGET: [&str; 3] = ["namespace", "pod", "le"];
 #[test]
 fn alerts_use_metrics_and_labels_that_there_are_and_see_the_first_increase() {
     let metrics = operators();
-    Measured::new(metrics.registry()).unwrap();
+    PluginMetrics::new(metrics.registry()).unwrap();
     let described: BTreeMap<String, Desc> =
         metrics.registry().described().into_iter().map(|desc| (desc.fq_name.clone(), desc)).collect();
     let at_start = metrics.registry().text().unwrap();

@@ -11,7 +11,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
 };
-use coxswain_model::{api::wire, desired::Gang, job::LostWorker, policy::ClusterPolicy};
+use coxswain_model::{api::capabilities, desired::Gang, job::LostWorker, policy::ClusterPolicy};
 use coxswain_operator::options::Options;
 
 use coxswain_cluster::{client::ApiServer, rate::Rate};
@@ -68,10 +68,10 @@ pub struct Flags {
     /// Upper bound on requests at once after a rest, with `--kube-api-qps`.
     #[arg(long = "kube-api-burst", value_name = "N")]
     pub kube_api_burst: Option<u32>,
-    /// Upper bound on passes a second. Unset: none.
+    /// Upper bound on reconciles a second. Unset: none.
     #[arg(long, value_name = "N")]
     pub controller_queue_rate_limit: Option<f64>,
-    /// Upper bound on passes at once after a rest, with `--controller-queue-rate-limit`.
+    /// Upper bound on reconciles at once after a rest, with `--controller-queue-rate-limit`.
     #[arg(long, value_name = "N")]
     pub controller_queue_burst: Option<u32>,
     /// Suffix of host names, such as `cluster.local`.
@@ -91,7 +91,11 @@ pub struct Flags {
     /// Capabilities that plugins get for every job if they ask for them, comma-separated: memory at `/dev/shm`, the right to
     /// lock it.
     #[arg(long, help_heading = OURS, value_name = "KINDS", value_delimiter = ',')]
-    #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
+    pub allow_capabilities: Vec<String>,
+    /// What `--allow-capabilities` was called before; read for one more release, where that one is absent.
+    #[arg(long, hide = true, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
     pub allow_wants: Vec<String>,
     /// Whether a job has failed whose launcher exits 0 although a worker was lost while it ran: if it ended soon after, in
     /// any case, or never.
@@ -172,7 +176,7 @@ impl Flags {
             namespace: set(&self.namespace),
             at_once: self.threadiness,
             api_rate: self.api_rate(),
-            pass_rate: self.pass_rate(),
+            reconcile_rate: self.reconcile_rate(),
             monitoring_port: self.monitoring_port,
             health_port: self.health_port,
             gang: self.gang(),
@@ -183,10 +187,19 @@ impl Flags {
             rules: Rules {
                 tuners: self.tuners.clone(),
                 cluster_domain: domain,
-                policy: ClusterPolicy { wants: self.allow_wants.clone(), ..ClusterPolicy::default() },
+                policy: ClusterPolicy {
+                    capabilities: either(&self.allow_capabilities, &self.allow_wants),
+                    ..ClusterPolicy::default()
+                },
                 trust: Trust::new(self.plugin_signatures, keys.transpose()?.as_deref())?,
             },
         })
+    }
+
+    /// Flags that were given by the name of an earlier version, each with the name that it has now.
+    pub fn renamed(&self) -> Vec<(&'static str, &'static str)> {
+        let old = Some(("--allow-wants", "--allow-capabilities"));
+        old.filter(|_| !self.allow_wants.is_empty()).into_iter().collect()
     }
 
     /// The bound on requests, if one is set; the MPI Operator's defaults fill in the other half.
@@ -194,8 +207,8 @@ impl Flags {
         rate(self.kube_api_qps, self.kube_api_burst, Rate { qps: 5.0, burst: 10.0 })
     }
 
-    /// The bound on passes, likewise.
-    fn pass_rate(&self) -> Option<Rate> {
+    /// The bound on reconciles, likewise.
+    fn reconcile_rate(&self) -> Option<Rate> {
         let default = Rate { qps: 10.0, burst: 100.0 };
         rate(self.controller_queue_rate_limit, self.controller_queue_burst, default)
     }
@@ -213,6 +226,11 @@ impl Flags {
         let own = Some(self.pod_namespace.as_str()).filter(|namespace| !namespace.is_empty());
         self.plugin_namespace.as_deref().or(own).unwrap_or(&self.lock_namespace)
     }
+}
+
+/// The values of a flag, or else those that were given by its earlier name.
+pub fn either(values: &[String], by_earlier_name: &[String]) -> Vec<String> {
+    if values.is_empty() { by_earlier_name.to_vec() } else { values.to_vec() }
 }
 
 fn set(value: &str) -> Option<String> {

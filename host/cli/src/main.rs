@@ -39,5 +39,8 @@ fn main() -> ExitCode {
 /// Until it is told to end, or cannot go on.
 fn operate(flags: &flags::Flags) -> anyhow::Result<()> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?flags, "starting");
+    for (old, new) in flags.renamed() {
+        tracing::warn!("{old} is called {new} now; the old name is read for one more release");
+    }
     run::operator(flags.options().context("reading the flags")?)
 }

@@ -45,7 +45,7 @@ impl Tool {
         (!is_flag).then(|| Self::parse_from(words))
     }
 
-    /// Runs it; an error is told to the person at the terminal.
+    /// Runs it; an error is reported to the person at the terminal.
     pub fn run(self) -> ExitCode {
         if let Command::CompilePlugin = self.command {
             return compile_plugin();

@@ -1,8 +1,8 @@
 //! The interpreter of steps: the only writer of a job's objects.
 //!
 //! In: a job and its steps. Out: what came of them. Waves go one after the other; within a wave all writes go in
-//! parallel, as far as [`super::pace`] lets them, and all are tried, also where some fail. After a wave with a failure
-//! only those go on that need nothing of it. Answers are folded into the index at once, so that the next pass sees
+//! parallel, as far as [`super::limiter`] lets them, and all are tried, also where some fail. After a wave with a failure
+//! only those go on that need nothing of it. Answers are folded into the index at once, so that the next reconcile sees
 //! what this one did.
 
 mod adopt;
@@ -29,15 +29,15 @@ use tokio::time::Instant;
 use crate::{
     index::Shared,
     key::JobKey,
+    limiter::Flow,
     metrics::Metrics,
-    pace::Flow,
     rest::{
         Rest,
         persist::{Stop, Tries},
     },
 };
 
-/// A pass stops beginning new writes after this long and lets the next one go on, so that a user's change of
+/// A reconcile stops beginning new writes after this long and lets the next one go on, so that a user's change of
 /// mind (suspend, delete) does not wait for 5 000 pods at a rate limit.
 pub const BUDGET: Duration = Duration::from_secs(20);
 
@@ -45,7 +45,7 @@ pub const BUDGET: Duration = Duration::from_secs(20);
 /// each one that was created lets so many more go at once: 1, 5, 25, 125 as long as answers take equally long.
 const WINDOW_GROWTH: usize = 4;
 
-/// Requests of one job that stand in line at once; the pace grants no more.
+/// Requests of one job that stand in line at once; the limiter grants no more.
 const IN_LINE: usize = 256;
 
 /// Workers that fail although they were tried again, after which the others are not tried: the server has other worries.
@@ -64,7 +64,7 @@ pub struct Applier<'a> {
     pub metrics: &'a Metrics,
     /// On whose behalf.
     pub job: &'a ValidJob,
-    /// The same, for index and pace.
+    /// The same, for index and limiter.
     pub key: JobKey,
     /// When to stop beginning.
     pub deadline: Instant,
@@ -94,7 +94,7 @@ struct Sum {
 }
 
 impl Applier<'_> {
-    /// Carries out `steps`. The flag says that another pass is due: not all of them fit into the time, or an object went
+    /// Carries out `steps`. The flag says that another reconcile is due: not all of them fit into the time, or an object went
     /// at once, which may have to come back and of which nothing more will be heard.
     pub async fn apply(&self, steps: Vec<Step>) -> (Done, bool) {
         let mut waves: BTreeMap<Wave, Vec<Step>> = BTreeMap::new();

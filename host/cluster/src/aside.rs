@@ -1,9 +1,9 @@
 //! Objects that cannot be decoded, or not at a price that one tenant may cost all. They are set aside: what is known of
-//! them stays as it is, an event tells their owner, and they are looked at again when they change.
+//! them stays as it is, an event says so to their owner, and they are looked at again when they change.
 
 use std::collections::{BTreeMap, HashSet};
 
-use coxswain_model::{seen::Uid, status::Event};
+use coxswain_model::{observed::Uid, status::Event};
 
 use crate::{events::Subject, key::JobKey};
 
@@ -18,7 +18,7 @@ pub struct Aside(BTreeMap<Name, Entry>);
 struct Entry {
     subject: Subject,
     why: String,
-    is_told: bool,
+    is_reported: bool,
     /// The list under way has shown it.
     is_listed: bool,
 }
@@ -34,7 +34,7 @@ impl Aside {
                 false
             }
             _ => {
-                self.0.insert(name, Entry { subject, why, is_told: false, is_listed: true });
+                self.0.insert(name, Entry { subject, why, is_reported: false, is_listed: true });
                 true
             }
         }
@@ -80,12 +80,12 @@ impl Aside {
         self.0.retain(|(of, _), entry| *of != kind || entry.is_listed);
     }
 
-    /// Events for those whose owners have not been told. Only who may write asks.
-    pub fn untold(&mut self) -> Vec<(Subject, Event)> {
-        let untold = self.0.values_mut().filter(|entry| !entry.is_told);
-        untold
+    /// Events for the owners of those that were not reported yet. Only who may write asks.
+    pub fn unreported(&mut self) -> Vec<(Subject, Event)> {
+        let unreported = self.0.values_mut().filter(|entry| !entry.is_reported);
+        unreported
             .map(|entry| {
-                entry.is_told = true;
+                entry.is_reported = true;
                 let message = format!(
                     "It is set aside and everything that belongs to it stays as it is: {}. Once it changes, it is looked \
                      at again",
@@ -113,8 +113,8 @@ mod tests {
         }
     }
 
-    fn told(aside: &mut Aside) -> Vec<String> {
-        aside.untold().into_iter().map(|(subject, _)| subject.name).collect()
+    fn reported(aside: &mut Aside) -> Vec<String> {
+        aside.unreported().into_iter().map(|(subject, _)| subject.name).collect()
     }
 
     #[test]
@@ -122,13 +122,13 @@ mod tests {
         let mut aside = Aside::default();
 
         assert!(aside.put(subject("pi", "1"), "deep".into()));
-        assert_eq!(told(&mut aside), ["pi"]);
+        assert_eq!(reported(&mut aside), ["pi"]);
         assert!(!aside.put(subject("pi", "1"), "deep".into()), "a change that mends nothing is no news");
-        assert_eq!(told(&mut aside), [""; 0]);
+        assert_eq!(reported(&mut aside), [""; 0]);
 
         assert!(aside.put(subject("pi", "1"), "large".into()));
         assert!(aside.put(subject("pi", "2"), "large".into()));
-        assert_eq!(told(&mut aside), ["pi"]);
+        assert_eq!(reported(&mut aside), ["pi"]);
     }
 
     #[test]

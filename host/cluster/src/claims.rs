@@ -10,7 +10,7 @@ use http::Method;
 use crate::{
     failed::Failed,
     key::JobKey,
-    pace::Flow,
+    limiter::Flow,
     rest::{Call, Rest},
 };
 

@@ -1,11 +1,11 @@
 //! Kubernetes events: core/v1, as the MPI Operator writes them, because clients match on their fields.
 //!
-//! Passes only hand them over. A task of its own writes them, after everything else, so that no event delays a pod;
-//! those of one object one after the other, those of others beside them, as the namespaces' turns go ([`super::pace`]).
+//! Reconciles only hand them over. A task of its own writes them, after everything else, so that no event delays a pod;
+//! those of one object one after the other, those of others beside them, as the namespaces' turns go ([`super::limiter`]).
 //! What waits is bounded. Per object at most [`BURST`] and then one per [`REFILL`]; the same event again within
 //! [`REPEAT`] raises the count of the first one.
 
-mod told;
+mod pending;
 mod waiting;
 
 use std::{
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use coxswain_model::{api::wire, seen::Uid, status::Event};
+use coxswain_model::{api::events, observed::Uid, status::Event};
 use futures::{StreamExt, stream::FuturesUnordered};
 use http::Method;
 use jiff::Timestamp;
@@ -24,17 +24,17 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-pub use self::told::Subject;
+pub use self::pending::Subject;
 use self::{
-    told::Told,
+    pending::PendingEvent,
     waiting::{Queued, Waiting},
 };
 use crate::{
+    leadership::Leadership,
+    limiter::{Flow, Permit},
     metadata::AnyObject,
     metrics::Metrics,
-    pace::{Flow, Permit},
     rest::{Call, MERGE_PATCH, Rest},
-    standing::Standing,
     world,
 };
 
@@ -47,19 +47,19 @@ const REPEAT: Duration = Duration::from_mins(10);
 /// How long the last events may take when the process ends.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// Takes events from passes.
+/// Takes events from reconciles.
 #[derive(Clone)]
 pub struct Sink {
     shared: Arc<Shared>,
-    standing: Option<Standing>,
+    leadership: Option<Leadership>,
     metrics: Arc<Metrics>,
 }
 
-/// Between those who tell and the one who writes.
+/// Between those who emit and the one who writes.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    told: Notify,
+    emitted: Notify,
 }
 
 #[derive(Default)]
@@ -83,31 +83,31 @@ pub struct Writer {
 /// A sink and the writer at its other end.
 pub fn channel(rest: Rest, metrics: Arc<Metrics>) -> (Sink, Writer) {
     let shared = Arc::<Shared>::default();
-    let sink = Sink { shared: Arc::clone(&shared), standing: rest.standing().cloned(), metrics };
+    let sink = Sink { shared: Arc::clone(&shared), leadership: rest.leadership().cloned(), metrics };
     (sink, Writer { shared, rest })
 }
 
 impl Sink {
     /// Hands an event over; never waits. Where only the leader writes, the events of others are none.
-    pub fn tell(&self, subject: Subject, event: Event) {
-        self.tell_as(subject, event, wire::EVENT_COMPONENT);
+    pub fn emit(&self, subject: Subject, event: Event) {
+        self.emit_as(subject, event, events::EVENT_COMPONENT);
     }
 
     /// The same under another component's name.
-    pub fn tell_as(&self, subject: Subject, event: Event, component: &'static str) {
-        let term = self.standing.as_ref().map(Standing::term);
+    pub fn emit_as(&self, subject: Subject, event: Event, component: &'static str) {
+        let term = self.leadership.as_ref().map(Leadership::term);
         if term == Some(None) {
             return;
         }
-        let told = Told { subject, event, component, term: term.flatten() };
+        let pending = PendingEvent { subject, event, component, term: term.flatten() };
         let is_kept = {
             let mut state = self.shared.lock();
-            state.memory.spend(&told.subject, Instant::now()) && state.waiting.push(told)
+            state.memory.spend(&pending.subject, Instant::now()) && state.waiting.push(pending)
         };
         if !is_kept {
             self.metrics.event_dropped();
         }
-        self.shared.told.notify_one();
+        self.shared.emitted.notify_one();
     }
 }
 
@@ -121,7 +121,7 @@ impl Writer {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                () = self.shared.told.notified() => {}
+                () = self.shared.emitted.notified() => {}
                 Some(()) = queues.next() => {}
             }
         }
@@ -134,25 +134,25 @@ impl Writer {
         let _ = timeout(FLUSH, flush).await;
     }
 
-    /// Writes the events of one object, one after the other, until there are none. Until its turn has come an event waits
+    /// Writes the events of one object, one after the other, until there are none. Until it has a permit an event waits
     /// where it may still be lost to others.
     async fn work_off(&self, mut queue: Queued) {
         loop {
             let permit = tokio::select! {
                 biased;
                 _ = &mut queue.lost => return,
-                permit = self.rest.turn(Flow::Events, &queue.object) => permit,
+                permit = self.rest.acquire(Flow::Events, &queue.object) => permit,
             };
-            let Some(told) = self.shared.lock().waiting.take(&queue) else { return };
-            self.write(permit, told).await;
+            let Some(pending) = self.shared.lock().waiting.take(&queue) else { return };
+            self.write(permit, pending).await;
             if self.shared.lock().waiting.is_over(&queue) {
                 return;
             }
         }
     }
 
-    async fn write(&self, permit: Permit, told: Told) {
-        let Told { subject, event, component, term } = &told;
+    async fn write(&self, permit: Permit, pending: PendingEvent) {
+        let PendingEvent { subject, event, component, term } = &pending;
         let (now, time) = (Instant::now(), world::now());
         let again = self.shared.lock().memory.again(subject, event, now);
         let is_new = again.is_none();
@@ -243,7 +243,7 @@ struct Written {
 }
 
 impl Memory {
-    /// Whether one more may be told of this object.
+    /// Whether one more may be emitted for this object.
     fn spend(&mut self, subject: &Subject, now: Instant) -> bool {
         self.sweep(now);
         let recent = self.subjects.entry(Uid::from(subject.uid.as_str())).or_insert_with(|| Recent {

@@ -21,12 +21,12 @@ impl Failed {
         Self { reason: FailureReason::Unavailable, error }
     }
 
-    /// There was no turn for it before time was over.
+    /// There was no permit for it before time was over.
     pub fn late(doing: &str) -> Self {
-        Self::unavailable(anyhow::anyhow!("{doing}: no turn in time"))
+        Self::unavailable(anyhow::anyhow!("{doing}: no permit of the limiter in time"))
     }
 
-    /// What of a pass's writes decides about its retry; nothing if all succeeded. What may pass by itself goes
+    /// What of a reconcile's writes decides about its retry; nothing if all succeeded. What may pass by itself goes
     /// before what someone has to change.
     pub fn of(done: &Done, doing: &str) -> Option<Self> {
         let urgency = |failure: &&StepFailure| match failure.reason {

@@ -1,7 +1,7 @@
 //! Answers to our own writes, folded into the index at once (see [`super::table`]).
 
 use bytes::Bytes;
-use coxswain_model::seen::Uid;
+use coxswain_model::observed::Uid;
 use tokio::time::Instant;
 
 use crate::{index::Shared, key::JobKey, kind::Watched, metadata::AnyObject};

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use coxswain_model::seen::{LauncherGone, LauncherSeen, Uid};
+use coxswain_model::observed::{LauncherGone, ObservedLauncher, Uid};
 
 use crate::key::JobKey;
 
@@ -19,15 +19,15 @@ pub struct GoneLaunchers(HashMap<JobKey, LastWord>);
 #[derive(Debug)]
 enum LastWord {
     /// The watch showed the Job when it was deleted, or its end before that.
-    Shown(LauncherSeen),
+    Shown(ObservedLauncher),
     /// The API server has none for the `MPIJob` with this uid, and the watch showed neither.
-    Unseen(Uid),
+    Unobserved(Uid),
 }
 
 impl GoneLaunchers {
     /// A launcher Job is gone. `is_final`: this is its state when it was deleted; else there may have been a later one,
     /// and only an end is certain.
-    pub fn left(&mut self, job: JobKey, mut launcher: LauncherSeen, is_final: bool) {
+    pub fn left(&mut self, job: JobKey, mut launcher: ObservedLauncher, is_final: bool) {
         if is_final || launcher.end.is_some() {
             // Nobody may take it for one that can be written to.
             launcher.object.deleting = true;
@@ -38,7 +38,7 @@ impl GoneLaunchers {
     /// The API server has no launcher Job of the `MPIJob` with this uid.
     pub fn not_found(&mut self, job: JobKey, owner: &Uid) {
         if !self.knows(&job, owner) {
-            self.0.insert(job, LastWord::Unseen(owner.clone()));
+            self.0.insert(job, LastWord::Unobserved(owner.clone()));
         }
     }
 
@@ -48,10 +48,10 @@ impl GoneLaunchers {
     }
 
     /// The last word about the launcher Job of the `MPIJob` with this uid: the Job itself if it had ended.
-    pub fn of(&self, job: &JobKey, owner: &Uid) -> (Option<LauncherSeen>, LauncherGone) {
+    pub fn of(&self, job: &JobKey, owner: &Uid) -> (Option<ObservedLauncher>, LauncherGone) {
         match self.0.get(job).filter(|word| word.owner() == Some(owner)) {
             None => (None, LauncherGone::Unknown),
-            Some(LastWord::Unseen(_)) => (None, LauncherGone::Unseen),
+            Some(LastWord::Unobserved(_)) => (None, LauncherGone::Unobserved),
             Some(LastWord::Shown(launcher)) if launcher.end.is_none() => (None, LauncherGone::Deleted),
             Some(LastWord::Shown(launcher)) => (Some(launcher.clone()), LauncherGone::Unknown),
         }
@@ -67,7 +67,7 @@ impl LastWord {
     fn owner(&self) -> Option<&Uid> {
         match self {
             Self::Shown(launcher) => launcher.object.controller.as_ref(),
-            Self::Unseen(owner) => Some(owner),
+            Self::Unobserved(owner) => Some(owner),
         }
     }
 }

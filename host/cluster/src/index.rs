@@ -1,23 +1,26 @@
-//! Everything that the watches told, folded into rows by job: what `observe` answers from, in time proportional
+//! Everything that the watches reported, folded into rows by job: what `observe` answers from, in time proportional
 //! to the objects of the one job.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, resource},
     desired::pod_group::Priorities,
     job::ValidJob,
     names,
-    seen::{ConfigSeen, LauncherSeen, PodGroupSeen, PodSeen, SecretSeen, Seen, ServiceSeen, SliceSeen},
+    observed::{
+        ObservedConfig, ObservedLauncher, ObservedPod, ObservedPodGroup, ObservedSecret, ObservedService,
+        ObservedSlice, ObservedState,
+    },
 };
 use jiff::Timestamp;
 
 use crate::{
     aside::Aside,
-    departures::Departures,
     gone::GoneLaunchers,
     job_row::JobRow,
     key::JobKey,
+    launcher_exits::LauncherExits,
     named::Named,
     table::{Gone, Row as _, Table},
 };
@@ -28,25 +31,25 @@ pub struct Index {
     /// Whole objects, packed.
     pub jobs: Table<JobRow>,
     /// Workers and launchers' pods.
-    pub pods: Table<PodSeen>,
+    pub pods: Table<ObservedPod>,
     /// Headless Services.
-    pub services: Table<Named<ServiceSeen>>,
+    pub services: Table<Named<ObservedService>>,
     /// The Services' `EndpointSlice`s.
-    pub slices: Table<Named<SliceSeen>>,
+    pub slices: Table<Named<ObservedSlice>>,
     /// Both ConfigMaps of each job.
-    pub configs: Table<Named<ConfigSeen>>,
+    pub configs: Table<Named<ObservedConfig>>,
     /// Key pairs.
-    pub secrets: Table<Named<SecretSeen>>,
+    pub secrets: Table<Named<ObservedSecret>>,
     /// Launcher Jobs.
-    pub launchers: Table<Named<LauncherSeen>>,
+    pub launchers: Table<Named<ObservedLauncher>>,
     /// Gang scheduling's groups.
-    pub groups: Table<Named<PodGroupSeen>>,
+    pub groups: Table<Named<ObservedPodGroup>>,
     /// Values of the cluster's priority classes; watched under gang scheduling alone.
     pub priorities: Priorities,
     /// Objects that could not be decoded.
     pub aside: Aside,
     /// When launchers left.
-    pub departures: Departures,
+    pub launcher_exits: LauncherExits,
     /// Launcher Jobs that are gone.
     pub gone: GoneLaunchers,
 }
@@ -54,16 +57,16 @@ pub struct Index {
 impl Index {
     /// The job, packed. Nothing for one that is set aside.
     pub(super) fn job(&self, key: &JobKey) -> Option<&JobRow> {
-        self.jobs.of(key).first().filter(|_| !self.aside.holds(wire::KIND, key))
+        self.jobs.of(key).first().filter(|_| !self.aside.holds(resource::KIND, key))
     }
 
     /// Everything that exists of a job.
-    pub fn seen(&self, key: &JobKey, job: &ValidJob) -> Seen {
+    pub fn observed(&self, key: &JobKey, job: &ValidJob) -> ObservedState {
         let names = job.names();
         let mut pods = self.pods.of(key).to_vec();
         pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
         let (last, launcher_gone) = self.gone.of(key, job.uid());
-        Seen {
+        ObservedState {
             service: named(self.services.of(key), names.job()),
             config: named(self.configs.of(key), &names.config()),
             files: named(self.configs.of(key), &names.files()),
@@ -72,20 +75,25 @@ impl Index {
             launcher_gone,
             pod_group: named(self.groups.of(key), names.job()),
             pods,
-            published: self.slices.of(key).iter().flat_map(|slice| slice.seen.pods.iter().cloned()).collect(),
-            asked: self.departures.last(key),
+            published: self
+                .slices
+                .of(key)
+                .iter()
+                .flat_map(|slice| slice.observed.pods.iter().cloned())
+                .collect(),
+            asked: self.launcher_exits.last(key),
         }
     }
 
-    /// Takes note of launchers that have left, as the watch has told before `now`, and of launcher Jobs that are gone.
+    /// Takes note of launchers that have left, as the watch has reported before `now`, and of launcher Jobs that are gone.
     pub fn note_left(&mut self, now: Timestamp) {
         for Gone { job, row, is_final } in self.launchers.remembered() {
             if names::is_launcher(&row.name, &job.name) {
-                self.gone.left(job, row.seen, is_final);
+                self.gone.left(job, row.observed, is_final);
             }
         }
         for job in self.pods.left() {
-            self.departures.left(job, now);
+            self.launcher_exits.left(job, now);
         }
     }
 
@@ -100,7 +108,7 @@ impl Index {
 }
 
 fn named<T: Clone>(rows: &[Named<T>], name: &str) -> Option<T> {
-    rows.iter().find(|row| *row.name == *name).map(|row| row.seen.clone())
+    rows.iter().find(|row| *row.name == *name).map(|row| row.observed.clone())
 }
 
 /// The index behind its lock, which is never held while waiting for anything.

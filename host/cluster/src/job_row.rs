@@ -11,15 +11,15 @@ use coxswain_model::{
         MpiJob,
         mpijob::{Metadata, MpiJobSpec},
     },
+    observed::{Uid, Version},
     phase,
-    seen::{Uid, Version},
 };
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::table::Row;
 
-/// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Passes decode it.
+/// A job, as compressed JSON: decoded, the environment of its templates takes thirty times the room. Reconciles decode it.
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JobRow {

@@ -1,12 +1,12 @@
 //! What is known of a kind of object, as types; each kind's own facts stand in a file of [`crate::kinds`].
 
-use coxswain_model::api::wire;
+use coxswain_model::api::labels;
 use serde::de::DeserializeOwned;
 
 use crate::{
     index::Index,
     key::JobKey,
-    pace::Flow,
+    limiter::Flow,
     table::{Row, Table},
     wake::Cause,
 };
@@ -50,7 +50,7 @@ pub trait Watched: DeserializeOwned + Send + 'static {
 
     /// The labels by which its watch finds what is ours; nothing where all are looked at.
     fn selector() -> Option<String> {
-        Some(wire::LABEL_JOB.to_owned())
+        Some(labels::LABEL_JOB.to_owned())
     }
 
     /// To which job it belongs and what is kept of it; nothing if it is none of ours.
@@ -82,7 +82,7 @@ pub trait Written: Watched {
 
     /// The labels by which its watch finds an object of this job, where it goes by labels.
     fn labels(job: &str) -> Vec<(&'static str, String)> {
-        vec![(wire::LABEL_JOB, job.to_owned())]
+        vec![(labels::LABEL_JOB, job.to_owned())]
     }
 }
 

@@ -17,7 +17,7 @@ mod service;
 mod volcano_pod_group;
 
 use bytes::Bytes;
-use coxswain_model::{desired::Gang, seen::Uid, step::Kind};
+use coxswain_model::{desired::Gang, observed::Uid, step::Kind};
 use tokio::time::Instant;
 
 pub use self::{
@@ -30,7 +30,7 @@ use crate::{
     index::{Index, Shared},
     key::JobKey,
     kind::{Facts, Watched, Written},
-    pace::Flow,
+    limiter::Flow,
 };
 
 /// What the writes of a kind need, for a kind that is known only when the operator runs.

@@ -4,7 +4,7 @@
 //! compares the times in the record with its own wall clock, so skewed clocks elect nobody twice. Writes are PUTs
 //! with `resourceVersion`: of two candidates that reach for it at once, one gets 409.
 //!
-//! In: a record (the API server's Lease, or a test's), and whether to be a candidate at all. Out: [`Standing`], which
+//! In: a record (the API server's Lease, or a test's), and whether to be a candidate at all. Out: [`Leadership`], which
 //! every writer asks. Whoever loses the lease is a candidate again at once; each time that it is held is a term with a
 //! number of its own, so that what began in one term never writes in a later one. Whoever stops, or is no candidate any
 //! more, gives it back, and a standby takes over within two seconds.
@@ -21,7 +21,7 @@ use tokio::{
 };
 
 pub use self::record::{LeaseApi, Record};
-use crate::{rest::Refused, standing::Standing, world};
+use crate::{leadership::Leadership, rest::Refused, world};
 
 /// Between two tries of a holder whose time is running out.
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
@@ -65,16 +65,16 @@ pub struct Candidate<R> {
     record: R,
     identity: String,
     timing: Timing,
-    standing: Standing,
+    leadership: Leadership,
     /// Wall clock, for the times in the record, which only people read.
     clock: fn() -> Timestamp,
-    seen: Option<Seen>,
+    observed: Option<ObservedLease>,
     /// When the renewal that holds now was sent, while the lease is ours.
     renewed: Option<Instant>,
 }
 
 /// The record as last read or written.
-struct Seen {
+struct ObservedLease {
     lease: Value,
     /// When it was first seen to be like that.
     at: Instant,
@@ -82,8 +82,8 @@ struct Seen {
 
 impl<R: Record> Candidate<R> {
     /// A candidate of this identity, unique among all that ever run.
-    pub fn new(record: R, identity: String, timing: Timing, standing: Standing) -> Self {
-        Self { record, identity, timing, standing, clock: world::now, seen: None, renewed: None }
+    pub fn new(record: R, identity: String, timing: Timing, leadership: Leadership) -> Self {
+        Self { record, identity, timing, leadership, clock: world::now, observed: None, renewed: None }
     }
 
     /// Who it is.
@@ -151,11 +151,11 @@ impl<R: Record> Candidate<R> {
 
     /// How often a standby looks: at the latest when the lease runs out if it is not renewed.
     fn looks(&self) -> Duration {
-        let runs = |seen: &Seen| {
-            let duration = record::duration(&seen.lease).unwrap_or(self.timing.duration);
-            duration.saturating_sub(seen.at.elapsed())
+        let runs = |observed: &ObservedLease| {
+            let duration = record::duration(&observed.lease).unwrap_or(self.timing.duration);
+            duration.saturating_sub(observed.at.elapsed())
         };
-        let rest = self.seen.as_ref().map(runs).filter(|rest| !rest.is_zero());
+        let rest = self.observed.as_ref().map(runs).filter(|rest| !rest.is_zero());
         jittered(self.timing.look).min(rest.unwrap_or(Duration::MAX))
     }
 
@@ -169,7 +169,7 @@ impl<R: Record> Candidate<R> {
 
     /// One try to take or renew. If we hold it now: when the write was sent that says so.
     async fn attempt(&mut self) -> Result<Option<Instant>, Refused> {
-        if self.renewed.is_none() || self.seen.is_none() {
+        if self.renewed.is_none() || self.observed.is_none() {
             self.look().await?;
         }
         match self.write().await {
@@ -185,10 +185,10 @@ impl<R: Record> Candidate<R> {
     async fn look(&mut self) -> Result<(), Refused> {
         let lease = self.record.read().await?;
         let now = Instant::now();
-        self.seen = match (lease, self.seen.take()) {
+        self.observed = match (lease, self.observed.take()) {
             (None, _) => None,
             (Some(lease), Some(old)) if lease == old.lease => Some(old),
-            (Some(lease), _) => Some(Seen { lease, at: now }),
+            (Some(lease), _) => Some(ObservedLease { lease, at: now }),
         };
         Ok(())
     }
@@ -196,23 +196,23 @@ impl<R: Record> Candidate<R> {
     async fn write(&mut self) -> Result<Option<Instant>, Refused> {
         let now = Instant::now();
         let wall = (self.clock)();
-        let lease = match &self.seen {
+        let lease = match &self.observed {
             None => self.record.create(record::first(&self.identity, self.timing.duration, wall)).await?,
-            Some(seen) if self.is_held_by_other(seen, now) => return Ok(None),
-            Some(seen) => {
-                let lease = record::taken(&seen.lease, &self.identity, self.timing.duration, wall);
+            Some(observed) if self.is_held_by_other(observed, now) => return Ok(None),
+            Some(observed) => {
+                let lease = record::taken(&observed.lease, &self.identity, self.timing.duration, wall);
                 self.record.update(lease).await?
             }
         };
-        self.seen = Some(Seen { lease, at: now });
+        self.observed = Some(ObservedLease { lease, at: now });
         Ok(Some(now))
     }
 
-    fn is_held_by_other(&self, seen: &Seen, now: Instant) -> bool {
-        let holder = record::holder(&seen.lease);
+    fn is_held_by_other(&self, observed: &ObservedLease, now: Instant) -> bool {
+        let holder = record::holder(&observed.lease);
         let ours = holder.is_empty() || holder == self.identity;
-        let silent = now.saturating_duration_since(seen.at);
-        !ours && silent < record::duration(&seen.lease).unwrap_or(self.timing.duration)
+        let silent = now.saturating_duration_since(observed.at);
+        !ours && silent < record::duration(&observed.lease).unwrap_or(self.timing.duration)
     }
 
     fn holds(&mut self, sent: Instant) {
@@ -220,7 +220,7 @@ impl<R: Record> Candidate<R> {
             tracing::info!(identity = self.identity, "became leader");
         }
         self.renewed = Some(sent);
-        self.standing.renewed(sent, self.timing.deadline);
+        self.leadership.renewed(sent, self.timing.deadline);
     }
 
     fn lost(&mut self, why: &str) {
@@ -231,15 +231,15 @@ impl<R: Record> Candidate<R> {
                 "stopped leading; this replica is a candidate again"
             );
         }
-        self.standing.lost();
+        self.leadership.lost();
     }
 
     /// Gives the lease back. If that fails, the others wait it out.
     async fn release(&mut self) {
-        self.standing.lost();
+        self.leadership.lost();
         let was_ours = self.renewed.take().is_some();
-        let Some(seen) = self.seen.take().filter(|_| was_ours) else { return };
-        let released = self.record.update(record::released(&seen.lease, (self.clock)()));
+        let Some(observed) = self.observed.take().filter(|_| was_ours) else { return };
+        let released = self.record.update(record::released(&observed.lease, (self.clock)()));
         match tokio::time::timeout(self.timing.answer, released).await {
             Ok(Ok(_)) => tracing::info!(identity = self.identity, "gave the lease back"),
             Ok(Err(refused)) => tracing::warn!(error = %refused, "giving the lease back"),

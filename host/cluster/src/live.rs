@@ -10,8 +10,8 @@ use coxswain_model::{
     api::MpiJob,
     desired::pod_group::Priorities,
     job::ValidJob,
+    observed::{ObservedState, Uid},
     phase,
-    seen::{Seen, Uid},
     status::{Count, StatusUpdate, merge_patch},
     step::{Done, FailureReason, Step},
 };
@@ -28,9 +28,9 @@ use crate::{
     index::Shared,
     key::JobKey,
     kinds::DecodedMpiJob,
+    limiter::Flow,
     metrics::Metrics,
     named::Named,
-    pace::Flow,
     rest::{
         Call, MERGE_PATCH, Rest,
         persist::{Stop, Tries},
@@ -39,7 +39,7 @@ use crate::{
     world,
 };
 
-/// A status is begun within this time or told by a later pass, which has a newer one.
+/// A status is begun within this time or reported by a later reconcile, which has a newer one.
 const STATUS: Duration = Duration::from_secs(10);
 
 /// See the module.
@@ -47,13 +47,13 @@ const STATUS: Duration = Duration::from_secs(10);
 pub struct Live {
     /// Sends.
     pub rest: Rest,
-    /// What the watches told.
+    /// What the watches reported.
     pub index: Shared,
     /// Takes events.
     pub events: Sink,
     /// Counts.
     pub metrics: Arc<Metrics>,
-    /// Asks for another pass.
+    /// Asks for another reconcile.
     pub wake: Wake,
     /// Jobs whose objects have been looked for.
     pub claimed: Claimed,
@@ -127,8 +127,8 @@ impl Live {
     }
 
     /// What exists of it, our own writes included. Out of memory; no request.
-    pub fn observe(&self, job: &ValidJob) -> Seen {
-        self.index.read().seen(&key(job), job)
+    pub fn observe(&self, job: &ValidJob) -> ObservedState {
+        self.index.read().observed(&key(job), job)
     }
 
     /// Values of the priority classes by name, under gang scheduling. Out of memory.
@@ -147,25 +147,25 @@ impl Live {
         done
     }
 
-    /// Writes the status if the tale has a new one (one patch, against the version of `job`), then hands over
-    /// the events and counts the counts. `job` is the one that the tale was made from.
-    pub async fn record(&self, job: &MpiJob, tale: &StatusUpdate) -> Result<(), Failed> {
-        let written = match &tale.status {
+    /// Writes the status if the update has a new one (one patch, against the version of `job`), then hands over
+    /// the events and counts the counts. `job` is the one that the update was made from.
+    pub async fn record(&self, job: &MpiJob, update: &StatusUpdate) -> Result<(), Failed> {
+        let written = match &update.status {
             Some(status) => {
                 let old = job.status.clone().unwrap_or_default();
                 self.patch_status(job, merge_patch(&old, status)).await
             }
             None => Ok(()),
         };
-        // What a status says that the API server will never take could not be told otherwise.
-        let is_told = written.as_ref().err().is_none_or(|failed| failed.reason == FailureReason::Invalid);
-        let events = if is_told { tale.events.as_slice() } else { &[] };
-        for event in events.iter().chain(&tale.acts) {
-            self.events.tell(Subject::job(job), event.clone());
+        // What a status says that the API server will never take could not be reported otherwise.
+        let is_reported = written.as_ref().err().is_none_or(|failed| failed.reason == FailureReason::Invalid);
+        let events = if is_reported { update.events.as_slice() } else { &[] };
+        for event in events.iter().chain(&update.acts) {
+            self.events.emit(Subject::job(job), event.clone());
         }
         written?;
         self.note_launcher(job);
-        for count in &tale.counts {
+        for count in &update.counts {
             match count {
                 Count::Created => self.metrics.job_created(),
                 Count::Succeeded => self.metrics.job_succeeded(),
@@ -198,7 +198,7 @@ impl Live {
         let (name, owner) = (format!("{}-launcher", key.name), Uid::from(job.metadata.uid.as_str()));
         let index = self.index.read();
         let mut launchers = index.launchers.of(&key).iter();
-        if launchers.any(|row| *row.name == *name && row.seen.object.is_controlled_by(&owner)) {
+        if launchers.any(|row| *row.name == *name && row.observed.object.is_controlled_by(&owner)) {
             self.metrics.job_launched(&name, &key.namespace);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use coxswain_model::seen::{ObjectSeen, Uid, Version};
+use coxswain_model::observed::{ObservedObject, Uid, Version};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
@@ -12,7 +12,7 @@ use crate::key::JobKey;
 /// Most bytes that are kept of an annotation that holds a digest, and of a uid: no real one has as many, and tenants can
 /// write texts of any length there, on as many objects as they like.
 const LONGEST: usize = 128;
-/// Most keys that are kept of a map that we correct; what is beyond them, later passes correct. And the longest one: a
+/// Most keys that are kept of a map that we correct; what is beyond them, later reconciles correct. And the longest one: a
 /// domain, a slash and a name.
 const KEYS: usize = 64;
 const LONGEST_KEY: usize = 317;
@@ -109,8 +109,8 @@ pub fn clipped(text: &str) -> &str {
 }
 
 /// What is kept of every object.
-pub fn object(meta: &ObjectMeta) -> ObjectSeen {
-    ObjectSeen {
+pub fn object(meta: &ObjectMeta) -> ObservedObject {
+    ObservedObject {
         uid: uid(meta),
         version: version(meta),
         controller: controller(meta),

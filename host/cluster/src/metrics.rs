@@ -67,7 +67,7 @@ impl Metrics {
             )?,
             api_seconds: r.histograms(
                 "coxswain_api_request_seconds",
-                "Seconds until the API server had answered a write or a read; without waiting for a turn",
+                "Seconds until the API server had answered a write or a read; without waiting for the limiter",
                 &["verb", "kind"],
             )?,
             api_in_flight: r.gauges(
@@ -99,7 +99,7 @@ impl Metrics {
         })
     }
 
-    /// A pass saw a job without conditions.
+    /// A reconcile saw a job without conditions.
     pub fn job_created(&self) {
         self.jobs_created.inc();
     }
@@ -145,7 +145,7 @@ impl Metrics {
         self.api_in_flight.with_label_values(&[flow]).add(change);
     }
 
-    /// The limit that the pace has found, read when scraped.
+    /// The limit that the limiter has found, read when scraped.
     pub fn limit(&self, limit: usize) {
         self.api_limit.set(u32::try_from(limit).unwrap_or(u32::MAX).into());
     }

@@ -2,52 +2,52 @@
 
 use std::cmp::Ordering;
 
-use coxswain_model::seen::{ObjectSeen, Uid, Version};
+use coxswain_model::observed::{ObservedObject, Uid, Version};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::table::Row;
 
-/// Something with a name of its own and an [`ObjectSeen`] in it.
+/// Something with a name of its own and an [`ObservedObject`] in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<T> {
     /// `metadata.name`.
     pub name: Box<str>,
     /// What is kept.
-    pub seen: T,
+    pub observed: T,
 }
 
 impl<T> Named<T> {
     /// Takes the name from the metadata.
-    pub fn new(meta: &ObjectMeta, seen: T) -> Self {
-        Self { name: meta.name.as_deref().unwrap_or_default().into(), seen }
+    pub fn new(meta: &ObjectMeta, observed: T) -> Self {
+        Self { name: meta.name.as_deref().unwrap_or_default().into(), observed }
     }
 }
 
-/// What holds an [`ObjectSeen`].
+/// What holds an [`ObservedObject`].
 pub trait HoldsObject: Clone + PartialEq {
     /// To look at.
-    fn object(&self) -> &ObjectSeen;
+    fn object(&self) -> &ObservedObject;
     /// To change.
-    fn object_mut(&mut self) -> &mut ObjectSeen;
+    fn object_mut(&mut self) -> &mut ObservedObject;
     /// What it was last counts also when it is gone.
     const REMEMBERED: bool = false;
 }
 
 impl<T: HoldsObject> Row for Named<T> {
     fn uid(&self) -> &Uid {
-        &self.seen.object().uid
+        &self.observed.object().uid
     }
 
     fn version(&self) -> Version {
-        self.seen.object().version
+        self.observed.object().version
     }
 
     fn set_version(&mut self, version: Version) {
-        self.seen.object_mut().version = version;
+        self.observed.object_mut().version = version;
     }
 
     fn set_deleting(&mut self) {
-        self.seen.object_mut().deleting = true;
+        self.observed.object_mut().deleting = true;
     }
 
     fn order(&self, other: &Self) -> Ordering {

@@ -1,4 +1,4 @@
-//! One request to the API server: with a time limit, paced, counted, and its refusal told apart.
+//! One request to the API server: with a time limit, limited in number, counted, and its refusal told apart.
 
 pub mod persist;
 
@@ -13,9 +13,9 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::{
+    leadership::Leadership,
+    limiter::{Answer, ConcurrencyLimiter, Flow, Permit},
     metrics::Metrics,
-    pace::{Answer, Flow, Pace, Permit},
-    standing::Standing,
 };
 
 /// An API server that has not answered a single-object request after this long will not; its own limit for
@@ -168,23 +168,23 @@ struct Status {
 #[derive(Clone)]
 pub struct Rest {
     client: Client,
-    pace: Arc<Pace>,
+    limiter: Arc<ConcurrencyLimiter>,
     metrics: Arc<Metrics>,
     timeout: Duration,
-    standing: Option<Standing>,
+    leadership: Option<Leadership>,
     term: Option<u64>,
 }
 
 impl Rest {
-    /// Over this client, at this pace.
-    pub fn new(client: Client, pace: Arc<Pace>, metrics: Arc<Metrics>) -> Self {
-        Self { client, pace, metrics, timeout: TIMEOUT, standing: None, term: None }
+    /// Over this client, through this limiter.
+    pub fn new(client: Client, limiter: Arc<ConcurrencyLimiter>, metrics: Arc<Metrics>) -> Self {
+        Self { client, limiter, metrics, timeout: TIMEOUT, leadership: None, term: None }
     }
 
     /// The same, sending only while this process leads.
     #[must_use]
-    pub fn while_leading(mut self, standing: Standing) -> Self {
-        self.standing = Some(standing);
+    pub fn while_leading(mut self, leadership: Leadership) -> Self {
+        self.leadership = Some(leadership);
         self
     }
 
@@ -196,35 +196,35 @@ impl Rest {
     }
 
     /// What it asks before it sends.
-    pub fn standing(&self) -> Option<&Standing> {
-        self.standing.as_ref()
+    pub fn leadership(&self) -> Option<&Leadership> {
+        self.leadership.as_ref()
     }
 
     fn may_send(&self) -> bool {
-        match (&self.standing, self.term) {
-            (Some(standing), Some(term)) => standing.leads_in(term),
-            (Some(standing), None) => standing.leads(),
+        match (&self.leadership, self.term) {
+            (Some(leadership), Some(term)) => leadership.leads_in(term),
+            (Some(leadership), None) => leadership.leads(),
             (None, _) => true,
         }
     }
 
     /// What it goes by.
-    pub fn pace(&self) -> &Arc<Pace> {
-        &self.pace
+    pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
+        &self.limiter
     }
 
-    /// Waits for its turn in `flow`; `holder` is the job on whose behalf (jobs share fairly).
-    pub async fn turn(&self, flow: Flow, holder: &str) -> Permit {
-        self.pace.turn(flow, holder).await
+    /// Waits for a permit in `flow`; `holder` is the job on whose behalf (jobs share fairly).
+    pub async fn acquire(&self, flow: Flow, holder: &str) -> Permit {
+        self.limiter.acquire(flow, holder).await
     }
 
-    /// Waits for its turn and sends.
+    /// Waits for a permit and sends.
     pub async fn send(&self, flow: Flow, holder: &str, call: Call) -> Result<Bytes, Refused> {
-        let permit = self.turn(flow, holder).await;
+        let permit = self.acquire(flow, holder).await;
         self.send_now(permit, call).await
     }
 
-    /// Sends with a turn already taken.
+    /// Sends with a permit already taken.
     pub async fn send_now(&self, permit: Permit, call: Call) -> Result<Bytes, Refused> {
         if !self.may_send() {
             return Err(Refused::not_sent("this process does not hold the lease".to_owned()));
@@ -270,7 +270,7 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<(StatusCode
     Err(Refused { code, reason, message, retry_after: retry_after.map(Duration::from_secs) })
 }
 
-/// A request that waits for no turn, tells nobody about the load and is not bound to leading: the lease's. `limit` stands
+/// A request that waits for no permit, tells nobody about the load and is not bound to leading: the lease's. `limit` stands
 /// around all of it.
 pub async fn send_unpaced(
     client: &Client,

@@ -1,12 +1,12 @@
-//! One kind's objects, by job: what a watch told, and before it our own writes.
+//! One kind's objects, by job: what a watch reported, and before it our own writes.
 //!
 //! The watch is the truth, but it is late: an object that we have just created comes back through it some
-//! milliseconds later, and a pass in between would create it again. So the answer to a write is folded in at
+//! milliseconds later, and a reconcile in between would create it again. So the answer to a write is folded in at
 //! once. Three rules keep that right:
 //!
 //! 1. A watch hands out changes in the order of their versions. What it has passed, it knows better than the
 //!    answer to a write: an object whose deletion overtook the answer to its creation must not come back.
-//! 2. What the watch tells of a version older than the one that stands here is no news.
+//! 2. What the watch reports of a version older than the one that stands here is no news.
 //! 3. An object that only our own write speaks for is believed for [`UNCONFIRMED`], so that one which the watch
 //!    will never show (its label was removed on the way in) costs a request now and then, not a wrong picture.
 
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use tokio::time::Instant;
 
 use crate::key::JobKey;
@@ -220,7 +220,7 @@ impl<R: Row> Table<R> {
         self.left_meanwhile = begins.then(HashSet::new);
     }
 
-    /// Compares with the objects that the API server had at the version `at`, all of whose changes the watch has told
+    /// Compares with the objects that the API server had at the version `at`, all of whose changes the watch has reported
     /// by now. Whatever is in `aside` is left out.
     pub fn check(&mut self, at: Version, objects: &HashMap<Uid, Version>, aside: &HashSet<Uid>) -> Repairs {
         let left = self.left_meanwhile.take().unwrap_or_default();

@@ -14,6 +14,6 @@ pub enum Cause {
     Job,
     /// One of its objects changed.
     Child,
-    /// Something else says so: a pass that ran out of time, a plugin that came.
+    /// Something else says so: a reconcile that ran out of time, a plugin that came.
     Other,
 }

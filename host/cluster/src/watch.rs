@@ -1,6 +1,6 @@
 //! Watches: one per kind, with label selectors, folded into the [`super::index::Index`].
 //!
-//! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a pass
+//! In: the events of a kind. Out: the index, and a wake-up for each job of which anything changed that a reconcile
 //! looks at. A kubelet's heartbeat changes nothing and wakes nobody.
 //!
 //! kube's own watcher decodes whole lists, so that one object that cannot be decoded hides all others for ever; it
@@ -40,9 +40,9 @@ use crate::{
     index::Shared,
     kind::Watched,
     kinds::{self, Visit},
-    last_seen::LastSeen,
+    last_activity::LastActivity,
+    leadership::Leadership,
     metrics::Metrics,
-    standing::Standing,
     wake::Wake,
 };
 
@@ -51,18 +51,18 @@ use crate::{
 pub struct Watches {
     /// Folded into.
     pub index: Shared,
-    /// Told which job to look at.
+    /// Notified which job to look at.
     pub wake: Wake,
     /// Counts events.
     pub metrics: Arc<Metrics>,
     /// Only this namespace.
     pub namespace: Option<String>,
-    /// Told of signs of life.
-    pub last_seen: LastSeen,
-    /// Tells the owners of objects that are set aside.
+    /// Notified of signs of life.
+    pub last_activity: LastActivity,
+    /// Reports to the owners of objects that are set aside.
     pub events: Sink,
-    /// They are told by the leader.
-    pub standing: Standing,
+    /// The leader reports them.
+    pub leadership: Leadership,
 }
 
 impl Watches {
@@ -92,20 +92,20 @@ impl Watches {
         start.2
     }
 
-    /// Tells the owners of what was set aside, and how long each watch has been silent. To be called every second.
+    /// Reports to the owners of what was set aside, and how long each watch has been silent. To be called every second.
     pub fn report(&self) {
-        for (kind, age) in self.last_seen.ages() {
+        for (kind, age) in self.last_activity.ages() {
             self.metrics.watches().age(kind, age);
         }
-        let (untold, counts) = {
+        let (unreported, counts) = {
             let mut index = self.index.write();
-            let untold = if self.standing.leads() { index.aside.untold() } else { Vec::new() };
-            (untold, index.aside.counts())
+            let unreported = if self.leadership.leads() { index.aside.unreported() } else { Vec::new() };
+            (unreported, index.aside.counts())
         };
-        for (subject, event) in untold {
-            self.events.tell(subject, event);
+        for (subject, event) in unreported {
+            self.events.emit(subject, event);
         }
-        for (kind, _) in self.last_seen.ages() {
+        for (kind, _) in self.last_activity.ages() {
             self.metrics.watches().are_aside(kind, counts.get(kind).copied().unwrap_or_default());
         }
     }
@@ -113,8 +113,8 @@ impl Watches {
     fn follow(&self, kind: &'static str, source: Source, folds: impl Folds + 'static) -> Watching {
         self.metrics.watches().begin(kind);
         let (synced, listed) = watch::channel(false);
-        let (last_seen, metrics) = (self.last_seen.clone(), Arc::clone(&self.metrics));
-        let task = Follow { kind, source, folds, synced, last_seen, metrics }.run();
+        let (last_activity, metrics) = (self.last_activity.clone(), Arc::clone(&self.metrics));
+        let task = Follow { kind, source, folds, synced, last_activity, metrics }.run();
         Watching { kind, listed, task: Box::pin(task) }
     }
 }

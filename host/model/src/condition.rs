@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::api::mpijob::{Condition, JobStatus};
 
-/// The job was seen.
+/// The job was observed.
 pub const CREATED: &str = "Created";
 /// The launcher and all workers run.
 pub const RUNNING: &str = "Running";

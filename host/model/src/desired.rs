@@ -95,7 +95,7 @@ pub fn adopted_job(job: &ValidJob, granted: Option<&Granted>, gang: &Gang) -> Ad
 
 /// The content digest that a rendered ConfigMap or `PodGroup` carries.
 pub fn content(manifest: &Value) -> Option<&str> {
-    manifest.get("metadata")?.get("annotations")?.get(crate::api::wire::ANNOTATION_CONTENT)?.as_str()
+    manifest.get("metadata")?.get("annotations")?.get(crate::api::annotations::ANNOTATION_CONTENT)?.as_str()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    api::wire,
+    api::{capabilities, labels, volumes},
     desired::{Desired, config_map},
     job::{Replica, ValidJob},
     json::at,
@@ -32,7 +32,7 @@ pub enum Item {
     Port,
     Command,
     PrefixCommand,
-    Want,
+    Capability,
 }
 
 /// A value and who asked for it.
@@ -69,8 +69,8 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
     let worker: Option<Value> = worker.map(|pod: Value| at(&pod, "/spec/containers/0").clone());
     let mut all = commands(job, plan, granted);
     let roles = [
-        (wire::ROLE_LAUNCHER, Some(job.launcher()), &granted.launcher, Some(&launcher)),
-        (wire::ROLE_WORKER, job.worker(), &granted.worker, worker.as_ref()),
+        (labels::ROLE_LAUNCHER, Some(job.launcher()), &granted.launcher, Some(&launcher)),
+        (labels::ROLE_WORKER, job.worker(), &granted.worker, worker.as_ref()),
     ];
     for (role, replica, grant, container) in roles {
         if let (Some(replica), Some(container)) = (replica, container) {
@@ -80,7 +80,7 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
         }
     }
     all.extend(files(job, plan, granted));
-    all.extend(wants(job, plan, granted));
+    all.extend(capabilities(job, plan, granted));
     all
 }
 
@@ -177,7 +177,7 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
     };
     let explained = |item, name: &str, is: Claim, mut over: Vec<Claim>| {
         take_last(&mut over, &is);
-        Explained { group: wire::ROLE_LAUNCHER, item, name: name.to_owned(), is: Some(is), over }
+        Explained { group: labels::ROLE_LAUNCHER, item, name: name.to_owned(), is: Some(is), over }
     };
     let container = job.launcher().container();
     let users = [at(container, "/command"), at(container, "/args")];
@@ -203,8 +203,8 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
 fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
     let claim = |file: &File| Claim { by: file.by.clone(), value: file.content.clone() };
     let beside = granted.job_files.iter().map(|file| {
-        let name = format!("{}/{}", wire::CONFIG_MOUNT_PATH, file.name);
-        (wire::ROLE_LAUNCHER, name, file)
+        let name = format!("{}/{}", volumes::CONFIG_MOUNT_PATH, file.name);
+        (labels::ROLE_LAUNCHER, name, file)
     });
     let everywhere = granted.everywhere.iter().filter_map(|file| {
         let spot = places::spot(config_map::key(file))?;
@@ -218,7 +218,7 @@ fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         let mut over: Vec<Claim> = plan.files.iter().filter(same).map(claim).collect();
         let ours = claim(file);
         // A path that the user mounts himself stays his.
-        let is = if group != wire::ROLE_LAUNCHER && mounts(job, &name) {
+        let is = if group != labels::ROLE_LAUNCHER && mounts(job, &name) {
             Claim { by: USER.into(), value: "a volume of the user's".into() }
         } else {
             take_last(&mut over, &ours);
@@ -235,25 +235,25 @@ fn mounts(job: &ValidJob, path: &str) -> bool {
     mounts.any(|mount| text(mount, "mountPath") == path)
 }
 
-fn wants(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
+fn capabilities(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
     let mut found: Vec<Explained> = Vec::new();
     for edit in &plan.edits {
-        let Change::Want(want) = &edit.change else { continue };
-        let is_granted = match want.kind.as_str() {
-            wire::WANT_SHARED_MEMORY => granted.shared_memory.is_some(),
-            wire::WANT_LOCK_MEMORY => granted.lock_memory,
-            wire::WANT_WAIT_FOR_MEMBERS => job.options().start_gate,
+        let Change::Capability(request) = &edit.change else { continue };
+        let is_granted = match request.kind.as_str() {
+            capabilities::CAPABILITY_SHARED_MEMORY => granted.shared_memory.is_some(),
+            capabilities::CAPABILITY_LOCK_MEMORY => granted.lock_memory,
+            capabilities::CAPABILITY_WAIT_FOR_MEMBERS => job.options().start_gate,
             _ => false,
         };
-        let claim = Claim { by: edit.by.clone(), value: want.parameter.clone().unwrap_or_default() };
-        let earlier = found.iter_mut().find(|one| one.name == want.kind);
+        let claim = Claim { by: edit.by.clone(), value: request.parameter.clone().unwrap_or_default() };
+        let earlier = found.iter_mut().find(|one| one.name == request.kind);
         match earlier {
             Some(one) if is_granted => one.over.extend(one.is.replace(claim)),
             Some(one) => one.over.push(claim),
             None => {
                 let (is, over) = if is_granted { (Some(claim), Vec::new()) } else { (None, vec![claim]) };
-                let name = want.kind.clone();
-                found.push(Explained { group: "all", item: Item::Want, name, is, over });
+                let name = request.kind.clone();
+                found.push(Explained { group: "all", item: Item::Capability, name, is, over });
             }
         }
     }

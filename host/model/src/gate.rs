@@ -3,7 +3,7 @@
 //! A worker answers when it is Ready and DNS knows it. The second follows the first by up to two seconds on a busy
 //! cluster, and a launcher that asks in between is refused for as long as the refusal is cached, 30 s by default.
 //!
-//! In go the job, what is seen and the time; out comes whether our scheduling gate on the launcher pod stays,
+//! In go the job, what is observed and the time; out comes whether our scheduling gate on the launcher pod stays,
 //! or why it opens. [`crate::diff`] makes a step of it, [`crate::status`] an event and a wake-up.
 
 mod dns_wait;
@@ -17,8 +17,8 @@ use crate::{
     condition,
     job::ValidJob,
     object::Version,
+    observed::{ObservedLauncher, ObservedPod, ObservedState},
     phase::{self, Phase},
-    seen::{LauncherSeen, PodSeen, Seen},
 };
 
 /// Hosts that an event names at most; a job has up to some ten thousand.
@@ -80,20 +80,20 @@ pub enum Because {
 /// Decides at `now`. Ready means what the pods' probes say; a terminating worker is not Ready, whatever it says.
 /// Where the job has just been resumed, or made again under its name, the launcher also waits until DNS has forgotten the
 /// workers of before.
-pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
-    let launcher = seen.launcher_of(job).filter(|_| phase::of(job, seen) == Phase::Active);
+pub fn decide(job: &ValidJob, observed: &ObservedState, now: Timestamp) -> Gate {
+    let launcher = observed.launcher_of(job).filter(|_| phase::of(job, observed) == Phase::Active);
     let gated = launcher.and_then(|launcher| {
-        let mut pods = seen.launcher_pods().filter(|pod| !pod.deleting && !pod.is_terminal());
+        let mut pods = observed.launcher_pods().filter(|pod| !pod.deleting && !pod.is_terminal());
         pods.find_map(|pod| Some((launcher, pod, pod.gate?)))
     });
     let Some((launcher, pod, position)) = gated else { return Gate::NotUsed };
-    let missing = missing(job, seen);
+    let missing = missing(job, observed);
     let until = deadline(job, pod);
     let because = if missing.count == 0 {
         Because::AllReady
-    } else if ran_before(job, seen, launcher, pod) {
+    } else if ran_before(job, observed, launcher, pod) {
         Because::RanBefore
-    } else if has_ended_worker(job, seen) {
+    } else if has_ended_worker(job, observed) {
         Because::WorkerFailed
     } else if job.workers().saturating_sub(missing.count) >= least(job) {
         Because::Minimum
@@ -103,8 +103,8 @@ pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
         return Gate::Closed { waiting_for: missing, until };
     };
     if matches!(because, Because::AllReady | Because::Minimum) {
-        let is_retry = ran_before(job, seen, launcher, pod);
-        let until = dns_wait::forgotten(job, seen, now, is_retry).map(|forgotten| forgotten.min(until));
+        let is_retry = ran_before(job, observed, launcher, pod);
+        let until = dns_wait::forgotten(job, observed, now, is_retry).map(|forgotten| forgotten.min(until));
         if let Some(until) = until.filter(|until| now < *until) {
             return Gate::Closed { waiting_for: Missing::default(), until };
         }
@@ -115,9 +115,9 @@ pub fn decide(job: &ValidJob, seen: &Seen, now: Timestamp) -> Gate {
 /// A launcher that is made only when its workers are Ready is due: all are, or as many as the job says it needs, or
 /// waiting is in vain because a worker has ended. Whether DNS knows them is for the gate on its pod, which may be
 /// turned off.
-pub fn is_launcher_due(job: &ValidJob, seen: &Seen) -> bool {
-    let ready: HashSet<u32> = ready(job, seen).map(|pod| pod.index).collect();
-    ready.len() >= usize::try_from(least(job)).unwrap_or(usize::MAX) || has_ended_worker(job, seen)
+pub fn is_launcher_due(job: &ValidJob, observed: &ObservedState) -> bool {
+    let ready: HashSet<u32> = ready(job, observed).map(|pod| pod.index).collect();
+    ready.len() >= usize::try_from(least(job)).unwrap_or(usize::MAX) || has_ended_worker(job, observed)
 }
 
 /// The elastic minimum; a minimum above the job's size means all.
@@ -125,9 +125,9 @@ fn least(job: &ValidJob) -> u32 {
     job.options().start_min_workers.unwrap_or(u32::MAX).min(job.workers())
 }
 
-fn missing(job: &ValidJob, seen: &Seen) -> Missing {
+fn missing(job: &ValidJob, observed: &ObservedState) -> Missing {
     let workers = job.workers();
-    let answer = ready(job, seen).filter(|pod| seen.published.contains(&pod.uid));
+    let answer = ready(job, observed).filter(|pod| observed.published.contains(&pod.uid));
     let ready: HashSet<u32> = answer.map(|pod| pod.index).collect();
     let count = workers.saturating_sub(u32::try_from(ready.len()).unwrap_or(workers));
     let sample = if count == 0 {
@@ -138,25 +138,30 @@ fn missing(job: &ValidJob, seen: &Seen) -> Missing {
     Missing { sample, count }
 }
 
-fn ready<'a>(job: &'a ValidJob, seen: &'a Seen) -> impl Iterator<Item = &'a PodSeen> {
+fn ready<'a>(job: &'a ValidJob, observed: &'a ObservedState) -> impl Iterator<Item = &'a ObservedPod> {
     let is_ready =
-        |pod: &&PodSeen| pod.index < job.workers() && pod.ready && !pod.deleting && !pod.is_terminal();
-    seen.workers_of(job).filter(is_ready)
+        |pod: &&ObservedPod| pod.index < job.workers() && pod.ready && !pod.deleting && !pod.is_terminal();
+    observed.workers_of(job).filter(is_ready)
 }
 
-fn has_ended_worker(job: &ValidJob, seen: &Seen) -> bool {
-    seen.workers_of(job).any(|pod| pod.index < job.workers() && pod.is_terminal() && !pod.deleting)
+fn has_ended_worker(job: &ValidJob, observed: &ObservedState) -> bool {
+    observed.workers_of(job).any(|pod| pod.index < job.workers() && pod.is_terminal() && !pod.deleting)
 }
 
 /// After a resume only what ran since then counts: the workers are new again.
-fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodSeen) -> bool {
-    let mut ended = seen.launcher_pods().filter(|pod| pod.is_terminal() && pod.uid != gated.uid);
+fn ran_before(
+    job: &ValidJob,
+    observed: &ObservedState,
+    launcher: &ObservedLauncher,
+    gated: &ObservedPod,
+) -> bool {
+    let mut ended = observed.launcher_pods().filter(|pod| pod.is_terminal() && pod.uid != gated.uid);
     match condition::resumed(job.status()) {
         Some(since) => ended.any(|pod| pod.created >= since),
         None => launcher.failed > 0 || ended.next().is_some(),
     }
 }
 
-fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {
+fn deadline(job: &ValidJob, pod: &ObservedPod) -> Timestamp {
     pod.created.checked_add(job.options().start_gate_timeout).unwrap_or(Timestamp::MAX)
 }

@@ -5,9 +5,9 @@
 //! ```text
 //! api::MpiJob ─▶ job::ValidJob ─┬─▶ view::JobView ─▶ (sandbox) ─▶ plan::Plan ─▶ policy::Granted ─┐
 //!                               │                                                                ▼
-//! watches ────▶ seen::Seen ─────┴──────────────────────────────────────────▶ desired::Desired ─▶ diff ─▶ step::Step…
+//! watches ─▶ ObservedState ─────┴──────────────────────────────────────────▶ desired::Desired ─▶ diff ─▶ step::Step…
 //!                     │                                                                                      │
-//!                     └─────────▶ status::next(job, seen, done, now) ◀──────────────── (operator applies) ◀──┘
+//!                     └─────────▶ status::next(job, observed, done, now) ◀──────────── (operator applies) ◀──┘
 //! ```
 //!
 //! Nothing in here waits, reads a clock, draws a random number or knows a client. No file needs, through others, a file
@@ -26,6 +26,7 @@ pub mod job;
 mod json;
 pub mod names;
 pub mod object;
+pub mod observed;
 pub mod phase;
 pub mod pin;
 mod places;
@@ -33,7 +34,6 @@ pub mod plan;
 pub mod policy;
 pub mod progress;
 mod quantity;
-pub mod seen;
 pub mod status;
 pub mod step;
 pub mod view;

@@ -1,10 +1,10 @@
 //! Where a job stands in its life: what the reconciles of the MPI Operator branch on.
 
 use crate::{
-    api::{mpijob::JobStatus, wire::REPLICA_LAUNCHER},
+    api::{mpijob::JobStatus, resource::REPLICA_LAUNCHER},
     condition,
     job::ValidJob,
-    seen::{LauncherGone, PodPhase, PodSeen, Seen},
+    observed::{LauncherGone, ObservedPod, ObservedState, PodPhase},
 };
 
 /// `status.reason` that the kubelet gives a pod that it evicted.
@@ -34,17 +34,17 @@ pub enum Phase {
 }
 
 /// Reads the phase off the stored status and the cluster.
-pub fn of(job: &ValidJob, seen: &Seen) -> Phase {
+pub fn of(job: &ValidJob, observed: &ObservedState) -> Phase {
     if is_finished(job.status()) && job.status().completion_time.is_some() {
         return Phase::Finished;
     }
-    if seen.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
+    if observed.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
         return Phase::Ended;
     }
-    if let Some(evicted) = evicted(job, seen).filter(|_| !job.is_suspended()) {
+    if let Some(evicted) = evicted(job, observed).filter(|_| !job.is_suspended()) {
         return evicted;
     }
-    let is_gone = seen.launcher_of(job).is_none() && seen.launcher_gone == LauncherGone::Unseen;
+    let is_gone = observed.launcher_of(job).is_none() && observed.launcher_gone == LauncherGone::Unobserved;
     if is_gone && had_launcher(job.status()) {
         return Phase::Lost;
     }
@@ -70,9 +70,9 @@ pub fn is_finished(status: &JobStatus) -> bool {
 /// The MPI Operator declares such a job Failed and lets it go on half dead, without end time or cleanup; here
 /// it ends. A job that may start with fewer workers may also go on with as few. A job that the MPI Operator
 /// left half dead is taken over as one that ends now.
-fn evicted(job: &ValidJob, seen: &Seen) -> Option<Phase> {
+fn evicted(job: &ValidJob, observed: &ObservedState) -> Option<Phase> {
     let of = job.workers();
-    let evicted = seen.workers_of(job).filter(|pod| pod.index < of && is_evicted(pod)).count();
+    let evicted = observed.workers_of(job).filter(|pod| pod.index < of && is_evicted(pod)).count();
     let lost = u32::try_from(evicted).unwrap_or(of);
     let enough = job.options().start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
     let declared = condition::find(job.status(), condition::FAILED)
@@ -80,6 +80,6 @@ fn evicted(job: &ValidJob, seen: &Seen) -> Option<Phase> {
     ((lost > 0 && !enough) || declared).then_some(Phase::Evicted { lost, of })
 }
 
-fn is_evicted(pod: &PodSeen) -> bool {
+fn is_evicted(pod: &ObservedPod) -> bool {
     pod.phase == PodPhase::Failed && pod.failure.as_ref().is_some_and(|failure| failure.reason == EVICTED)
 }

@@ -1,4 +1,5 @@
-//! Where a file that every pod gets is mounted, by the place's name in the contract, and where what plugins want is.
+//! Where a file that every pod gets is mounted, by the place's name in the contract, and where the capabilities are that
+//! plugins request.
 
 /// The main container's shared memory.
 pub(crate) const SHARED_MEMORY_PATH: &str = "/dev/shm";

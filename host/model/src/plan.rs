@@ -1,7 +1,7 @@
 //! What a plugin answers, in types of our own: independent of the contract's version, so that the rest of the
 //! program does not change when the contract does.
 
-use crate::api::wire;
+use crate::api::labels;
 
 /// Everything that a chain of plugins wants for one job, not yet checked (see [`crate::policy`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Change {
     /// A declared container port.
     Port(Port),
     /// Something that only the host can do.
-    Want(Want),
+    Capability(CapabilityRequest),
 }
 
 /// A variable to set.
@@ -81,7 +81,7 @@ impl PodField {
             Self::Ip => "status.podIP".to_owned(),
             Self::NodeName => "spec.nodeName".to_owned(),
             Self::HostIp => "status.hostIP".to_owned(),
-            Self::ReplicaIndex => format!("metadata.labels['{}']", wire::LABEL_REPLICA_INDEX),
+            Self::ReplicaIndex => format!("metadata.labels['{}']", labels::LABEL_REPLICA_INDEX),
         }
     }
 }
@@ -97,7 +97,7 @@ pub struct Port {
 
 /// A request for a capability; an unknown kind becomes a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want {
+pub struct CapabilityRequest {
     /// `shared-memory`, `lock-memory`, `wait-for-members`, …
     pub kind: String,
     /// Meaning by kind.

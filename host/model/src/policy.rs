@@ -2,8 +2,9 @@
 //!
 //! A plugin can change the environment, command and files of the jobs that it serves, within the bounds below, and
 //! nothing else: names, labels, owners, Secrets, security contexts, volumes, images, resources, scheduling and
-//! status are the host's. One violation refuses the whole plan, and all violations are told at once.
+//! status are the host's. One violation refuses the whole plan, and all violations are reported at once.
 
+mod capabilities;
 mod cluster_policy;
 mod commands;
 pub mod compare;
@@ -13,7 +14,6 @@ mod granted;
 mod notes;
 mod ports;
 mod variables;
-mod wants;
 
 use self::findings::Findings;
 pub use self::{
@@ -21,7 +21,7 @@ pub use self::{
     granted::{Grant, Granted, GrantedEnv},
 };
 use crate::{
-    api::wire,
+    api::labels,
     job::ValidJob,
     plan::{Descriptor, File, Plan, Violation},
 };
@@ -36,14 +36,15 @@ pub fn grant(
     let mut found = Findings::default();
     found.strangers(plan, chain);
     let (job_files, everywhere) = files::grant(job, &plan.files, &mut found);
-    let (shared_memory, lock_memory) = wants::grant(job, plan, policy, &mut found);
-    let [launcher, worker] = [wire::ROLE_LAUNCHER, wire::ROLE_WORKER].map(|role| Grant {
+    let (shared_memory, lock_memory) = capabilities::grant(job, plan, policy, &mut found);
+    let [launcher, worker] = [labels::ROLE_LAUNCHER, labels::ROLE_WORKER].map(|role| Grant {
         env: variables::grant(role, plan, chain, policy, &mut found),
         ports: ports::grant(role, plan, &mut found),
     });
     let launch_command = commands::launch(job, plan, &mut found);
     let prefix_command = commands::prefix(job, plan, policy, &mut found);
     let notes = notes::grant(&plan.notes, &mut found);
+    notes::renamed(job, &mut found);
     found.unless_any(|ours| Granted {
         launcher,
         worker,

@@ -12,13 +12,13 @@ use crate::{
     gate::Gate,
     job::ValidJob,
     object::Kind,
+    observed::{ObservedPod, ObservedState},
     phase::Phase,
-    seen::{PodSeen, Seen},
     status::StatusUpdate,
     step::Step,
 };
 
-/// What a small job waits for, so that workers that start together are told of together. People and programs look at
+/// What a small job waits for, so that workers that start together are reported together. People and programs look at
 /// counters every second or so; the queue has gathered for 75 ms before.
 const LEAST: Duration = Duration::from_millis(300);
 
@@ -37,13 +37,13 @@ const JOB_IS_JUDGED: Duration = Duration::from_secs(5);
 /// How long the update of the hosts script waits, if it is among `steps` and no launcher reads it yet.
 pub fn hosts_wait(
     job: &ValidJob,
-    seen: &Seen,
+    observed: &ObservedState,
     phase: Phase,
     gate: &Gate,
     steps: &[Step],
 ) -> Option<Duration> {
     let opens = matches!(gate, Gate::Open { .. });
-    let reads = seen.launcher_pods().any(|pod| pod.gate.is_none());
+    let reads = observed.launcher_pods().any(|pod| pod.gate.is_none());
     let may = phase == Phase::Active && !opens && !reads && steps.iter().any(|step| is_hosts(job, step));
     may.then(|| coming_up(job))
 }
@@ -55,7 +55,12 @@ pub fn is_hosts(job: &ValidJob, step: &Step) -> bool {
 
 /// How long the status of `update` waits, if it has nothing new in it but counters of a job that is not yet Running, or
 /// that is about to end or to be told how it ended.
-pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, update: &StatusUpdate) -> Option<Duration> {
+pub fn status_wait(
+    job: &ValidJob,
+    observed: &ObservedState,
+    phase: Phase,
+    update: &StatusUpdate,
+) -> Option<Duration> {
     let status = update.status.as_ref()?;
     let counters = matches!(phase, Phase::Active | Phase::Ended)
         && update.events.is_empty()
@@ -68,7 +73,7 @@ pub fn status_wait(job: &ValidJob, seen: &Seen, phase: Phase, update: &StatusUpd
     if phase == Phase::Ended {
         return Some(JOB_IS_JUDGED);
     }
-    let ends = seen.launcher_pods().count() > 0 && seen.launcher_pods().all(PodSeen::is_terminal);
+    let ends = observed.launcher_pods().count() > 0 && observed.launcher_pods().all(ObservedPod::is_terminal);
     if ends {
         return Some(JOB_ENDS);
     }

@@ -1,6 +1,6 @@
-//! What to tell: the job's status, events and counters, as a function of what is observed.
+//! The status update: the job's status, events and counters, as a function of what is observed.
 //!
-//! In go the job as it was parsed (with the stored status), what is seen after the writes, what came of them,
+//! In go the job as it was parsed (with the stored status), what is observed after the writes, what came of them,
 //! and the time; out comes a [`StatusUpdate`]. Conditions, reasons, messages and their order are those of the MPI
 //! Operator 0.8.2; `Accepted` is ours and appears only on jobs that were once not accepted.
 
@@ -32,7 +32,7 @@ use crate::{
     api::{
         MpiJob,
         mpijob::{Condition, ReplicaStatus},
-        wire::REPLICA_WORKER,
+        resource::REPLICA_WORKER,
     },
     job::{
         CleanPodPolicy, ValidJob,
@@ -40,16 +40,16 @@ use crate::{
     },
     json::at,
     object::{Kind, ObjectName},
+    observed::{ObservedState, PodPhase},
     phase::{self, Phase},
-    seen::{PodPhase, Seen},
 };
 
-/// What to tell of a valid job. `seen` is observed after the writes.
-pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> StatusUpdate {
+/// The status update of a valid job. `observed` is observed after the writes.
+pub fn next(job: &ValidJob, observed: &ObservedState, outcome: &Outcome, now: Timestamp) -> StatusUpdate {
     let (exactly, now) = (now, whole_seconds(now));
-    let phase = phase::of(job, seen);
+    let phase = phase::of(job, observed);
     let (status, update) = (job.status().clone(), StatusUpdate::default());
-    let mut draft = Draft { job, seen, outcome, now, exactly, phase, status, update };
+    let mut draft = Draft { job, observed, outcome, now, exactly, phase, status, update };
     if phase == Phase::Finished {
         draft.clean_up();
     } else {
@@ -76,7 +76,7 @@ pub fn next(job: &ValidJob, seen: &Seen, outcome: &Outcome, now: Timestamp) -> S
     update
 }
 
-/// What to tell of a job that its user has to change first. Everything else of its status stays.
+/// The status update of a job that its user has to change first. Everything else of its status stays.
 pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> StatusUpdate {
     const REASON: &str = "ValidationError";
     let message = shorten(&format!("Found validation errors: {}", aggregate(errors)));
@@ -113,11 +113,11 @@ impl Draft<'_> {
     }
 
     /// The ConfigMap that carries the pin was written: it did not fail, and nothing kept it from being tried. It
-    /// may not be seen yet.
+    /// may not be observed yet.
     fn is_pinned(&self) -> bool {
         let Outcome { done, .. } = self.outcome;
         let object = ObjectName { kind: Kind::ConfigMap, name: self.job.names().config() };
-        let written = match &self.seen.config {
+        let written = match &self.observed.config {
             None => done.created > 0,
             Some(config) => config.object.is_controlled_by(self.job.uid()) && config.pin.is_some(),
         };
@@ -159,7 +159,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Tells that a job has ended without ever having been seen to run. The MPI Operator 0.8.2 appends that; here it
+    /// Says that a job has ended without ever having been observed to run. The MPI Operator 0.8.2 appends that; here it
     /// goes before the end, as where a job did run, so that the last condition is always the state of the job.
     fn never_ran(&mut self) {
         if condition::find(&self.status, condition::RUNNING).is_some() {
@@ -180,15 +180,15 @@ impl Draft<'_> {
 
     fn is_running(&self) -> bool {
         let runs = |phase| phase == PodPhase::Running;
-        let launcher = self.seen.launcher_of(self.job).is_some();
+        let launcher = self.observed.launcher_of(self.job).is_some();
         launcher
-            && self.seen.launcher_pods().any(|pod| runs(pod.phase))
-            && counters::workers(self.job, self.seen).active
+            && self.observed.launcher_pods().any(|pod| runs(pod.phase))
+            && counters::workers(self.job, self.observed).active
                 == i32::try_from(self.job.workers()).unwrap_or(-1)
     }
 
     fn clean_up(&mut self) {
-        counters::launcher(self.job, self.seen, &mut self.status);
+        counters::launcher(self.job, self.observed, &mut self.status);
         if self.job.clean_pod_policy() != CleanPodPolicy::None {
             self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), ReplicaStatus::default());
         }

@@ -38,7 +38,7 @@ pub enum Step {
         /// Which ones, ascending.
         indexes: Vec<u32>,
     },
-    /// JSON merge patch, refused by the API server if the object has changed since it was seen.
+    /// JSON merge patch, refused by the API server if the object has changed since it was observed.
     Patch {
         /// What.
         object: ObjectName,
@@ -146,7 +146,7 @@ pub struct StepFailure {
 /// Why a write did not succeed; decides about the retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
-    /// The object has changed since it was seen, or one of that name exists: look again at once.
+    /// The object has changed since it was observed, or one of that name exists: look again at once.
     Conflict,
     /// An object of that name exists and belongs to someone else.
     Foreign,

@@ -14,7 +14,7 @@ const OUTCOMES: [&str; 3] = ["ok", "failed", "panicked"];
 /// All instruments of this crate.
 pub struct ReconcileMetrics {
     info: GaugeVec,
-    passes: HistogramVec,
+    reconciles: HistogramVec,
     panics: IntCounter,
     queue_wait: Histogram,
     queue_depth: IntGauge,
@@ -29,23 +29,23 @@ impl ReconcileMetrics {
                 "1. Version, and the namespace that the operator looks at; `*`: all",
                 &["version", "watches"],
             )?,
-            passes: registry.histograms(
-                "coxswain_pass_seconds",
-                "Seconds that passes over jobs took. Outcome: `ok`, `failed` (is tried again), `panicked`",
+            reconciles: registry.histograms(
+                "coxswain_reconcile_seconds",
+                "Seconds that reconciles of jobs took. Outcome: `ok`, `failed` (is tried again), `panicked`",
                 &["outcome"],
             )?,
             panics: registry.counter(
-                "coxswain_pass_panics_total",
-                "Passes that ended in a panic: faults of the operator",
+                "coxswain_reconcile_panics_total",
+                "Reconciles that ended in a panic: faults of the operator",
             )?,
             queue_wait: registry.histogram(
                 "coxswain_queue_wait_seconds",
-                "Seconds that jobs were due before a pass took them",
+                "Seconds that jobs were due before a reconcile took them",
             )?,
             queue_depth: registry.int_gauge("coxswain_queue_depth", "Jobs due or running")?,
         };
         for outcome in OUTCOMES {
-            metrics.passes.with_label_values(&[outcome]);
+            metrics.reconciles.with_label_values(&[outcome]);
         }
         registry.register(Box::new(ProcessCollector::for_self()))?;
         Ok(metrics)
@@ -56,17 +56,17 @@ impl ReconcileMetrics {
         self.info.with_label_values(&[env!("CARGO_PKG_VERSION"), namespace.unwrap_or("*")]).set(1.0);
     }
 
-    /// A pass is over.
-    pub fn pass_finished(&self, outcome: &str, elapsed: Duration) {
-        self.passes.with_label_values(&[outcome]).observe(elapsed.as_secs_f64());
+    /// A reconcile is over.
+    pub fn reconcile_finished(&self, outcome: &str, elapsed: Duration) {
+        self.reconciles.with_label_values(&[outcome]).observe(elapsed.as_secs_f64());
     }
 
-    /// A pass ended in a panic.
-    pub fn pass_panicked(&self) {
+    /// A reconcile ended in a panic.
+    pub fn reconcile_panicked(&self) {
         self.panics.inc();
     }
 
-    /// A job was given to a pass after this long.
+    /// A job was given to a reconcile after this long.
     pub fn queue_waited(&self, waited: Duration) {
         self.queue_wait.observe(waited.as_secs_f64());
     }
@@ -89,8 +89,8 @@ mod tests {
         let text = registry.text().unwrap();
 
         for series in [
-            r#"coxswain_pass_seconds_count{outcome="panicked"} 0"#,
-            "coxswain_pass_panics_total 0",
+            r#"coxswain_reconcile_seconds_count{outcome="panicked"} 0"#,
+            "coxswain_reconcile_panics_total 0",
             "process_resident_memory_bytes ",
             "process_cpu_seconds_total ",
             "process_open_fds ",

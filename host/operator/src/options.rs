@@ -17,8 +17,8 @@ pub struct Options {
     pub at_once: Option<usize>,
     /// The bound on requests, if one is set.
     pub api_rate: Option<Rate>,
-    /// The bound on passes, if one is set.
-    pub pass_rate: Option<Rate>,
+    /// The bound on reconciles, if one is set.
+    pub reconcile_rate: Option<Rate>,
     /// Port of `/metrics`; 0 for none.
     pub monitoring_port: u16,
     /// Port of `/healthz` and `/readyz`; 0 for none.
@@ -45,7 +45,7 @@ impl Default for Options {
             namespace: None,
             at_once: None,
             api_rate: None,
-            pass_rate: None,
+            reconcile_rate: None,
             monitoring_port: 0,
             health_port: 0,
             gang: Gang::Off,

@@ -1,7 +1,7 @@
 //! The work queue: which job to look at next. A pure core that is told the time ([`core::Core`]) and a thin
 //! shell that waits.
 //!
-//! Per job at most one entry and at most one pass at a time. Namespaces take turns; within one, new and changed jobs go
+//! Per job at most one entry and at most one reconcile at a time. Namespaces take turns; within one, new and changed jobs go
 //! before jobs whose pods ticked or whose time has come, those before the slow resync, and none of them for long.
 
 pub mod core;
@@ -41,7 +41,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Forgets everything, as at the beginning and at the end of a term. No pass may be under way.
+    /// Forgets everything, as at the beginning and at the end of a term. No reconcile may be under way.
     pub fn clear(&self) {
         self.lock().clear();
     }
@@ -65,12 +65,12 @@ impl Queue {
         }
     }
 
-    /// The pass over this job takes so many slots: it is large.
+    /// The reconcile of this job takes so many slots: it is large.
     pub fn takes(&self, job: &JobKey, slots: usize) {
         self.lock().takes(job, slots);
     }
 
-    /// A pass over this job is over.
+    /// A reconcile of this job is over.
     pub fn ended(&self, job: &JobKey, how: Ended) {
         self.lock().ended(job, how, Instant::now(), world::random());
         self.changed.notify_one();

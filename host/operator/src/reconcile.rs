@@ -1,4 +1,4 @@
-//! One pass over one job: look, think, act, tell.
+//! One reconcile of one job: observe, decide, act, report.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,11 +8,11 @@ use coxswain_model::{
     diff::{self, Wanted},
     gate,
     job::{LostWorker, ValidJob, Verdict},
+    observed::ObservedState,
     phase::{self, Phase},
     pin::{Pin, PinState},
     plan::Note,
     progress,
-    seen::Seen,
     status::{self, Outcome, RenderError},
     step::FailureReason,
 };
@@ -25,7 +25,7 @@ use crate::{progress::Progress, queue::Ended, retries::Retries};
 use coxswain_cluster::{claims::Claims, failed::Failed, key::JobKey, live::Live, world};
 use coxswain_plugins::{NoPlan, Plugins};
 
-/// What a pass works with.
+/// What a reconcile works with.
 pub struct Context {
     /// Eyes and hands.
     pub cluster: Live,
@@ -51,14 +51,14 @@ pub struct Context {
 struct Rendered {
     objects: Wanted,
     render_error: Option<RenderError>,
-    /// Text for the event that names the pin, if this pass makes it.
+    /// Text for the event that names the pin, if this reconcile makes it.
     pinned: Option<String>,
     notes: Vec<Note>,
     /// Annotations without effect, once the job is rendered.
     ignored: Option<Vec<String>>,
     /// The job is pinned to components that are not at hand: nothing was rendered.
     lacks: Option<Pin>,
-    /// Why it cannot be said at the moment what should exist. What is seen is told all the same.
+    /// Why it cannot be said at the moment what should exist. What is observed is reported all the same.
     unavailable: Option<Failed>,
 }
 
@@ -79,7 +79,7 @@ impl From<NoPlan> for Rendered {
     }
 }
 
-/// A pass that did not come through, and how the queue is to go on.
+/// A reconcile that did not come through, and how the queue is to go on.
 #[derive(Debug)]
 pub struct Unfinished {
     /// For people.
@@ -106,13 +106,13 @@ impl From<Failed> for Unfinished {
     }
 }
 
-/// One pass over the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
-pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unfinished> {
+/// One reconcile of the job, which is `raw` by now. Says how it ended; an error is retried as its reason asks.
+pub async fn run(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Unfinished> {
     let job = match ValidJob::parse(raw, ctx.cluster_domain.as_deref()) {
         Verdict::Valid(job) => *job,
         Verdict::Invalid(errors) => {
-            let tale = status::rejected(raw, &errors, world::now());
-            ctx.cluster.record(raw, &tale).await?;
+            let update = status::rejected(raw, &errors, world::now());
+            ctx.cluster.record(raw, &update).await?;
             return Ok(Ended::Well { wake: None });
         }
         Verdict::NotOurs => return Ok(Ended::Well { wake: None }),
@@ -120,11 +120,11 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     let job = job.with_lost_worker_default(ctx.lost_worker);
     ctx.cluster.adopt(&job).await?;
     let claims = claims(ctx, &job).await?;
-    let (permit, Look { job, seen, phase, rendered }) = look(ctx, job, &claims).await;
-    let gate = gate::decide(&job, &seen, world::now());
-    let mut steps = diff::steps(&job, &seen, phase, &gate, &rendered.objects);
+    let (permit, Look { job, observed, phase, rendered }) = look(ctx, job, &claims).await;
+    let gate = gate::decide(&job, &observed, world::now());
+    let mut steps = diff::steps(&job, &observed, phase, &gate, &rendered.objects);
     let mut waits = None;
-    if let Some(wait) = progress::hosts_wait(&job, &seen, phase, &gate, &steps) {
+    if let Some(wait) = progress::hosts_wait(&job, &observed, phase, &gate, &steps) {
         waits = ctx.progress.left(key, wait);
         steps.retain(|step| waits.is_none() || !progress::is_hosts(&job, step));
     }
@@ -137,24 +137,24 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
     done.failures.extend(held.failures);
     let Rendered { render_error, pinned, notes, ignored, unavailable, .. } = rendered;
     let outcome = Outcome { done, gate, render_error, pinned, notes, ignored };
-    let seen = ctx.cluster.observe(&job);
-    let mut tale = status::next(&job, &seen, &outcome, world::now());
-    if let Some(wait) = progress::status_wait(&job, &seen, phase, &tale) {
+    let observed = ctx.cluster.observe(&job);
+    let mut update = status::next(&job, &observed, &outcome, world::now());
+    if let Some(wait) = progress::status_wait(&job, &observed, phase, &update) {
         let left = ctx.progress.left(key, wait);
-        tale.status = tale.status.filter(|_| left.is_none());
+        update.status = update.status.filter(|_| left.is_none());
         waits = left.or(waits);
     }
-    ctx.cluster.record(raw, &tale).await?;
+    ctx.cluster.record(raw, &update).await?;
     match waits {
-        Some(left) => tale.wake = Some(tale.wake.map_or(left, |wake| wake.min(left))),
+        Some(left) => update.wake = Some(update.wake.map_or(left, |wake| wake.min(left))),
         None if failed.is_none() => ctx.progress.forget(key),
         // What was due and could not be written has waited long enough when it is tried again.
         None => {}
     }
-    let wake = tale.wake.into_iter().chain(retry).min();
+    let wake = update.wake.into_iter().chain(retry).min();
     match (unavailable, failed) {
         (Some(unavailable), _) => Err(unavailable.into()),
-        // The tale says when to look again for an object that is in the way.
+        // The update says when to look again for an object that is in the way.
         (None, Some(failed)) if failed.reason != FailureReason::Foreign => {
             Err(Unfinished::until(failed, wake))
         }
@@ -165,7 +165,7 @@ pub async fn pass(ctx: &Context, key: &JobKey, raw: &MpiJob) -> Result<Ended, Un
 /// A job, what exists of it, and what should.
 struct Look {
     job: ValidJob,
-    seen: Seen,
+    observed: ObservedState,
     phase: Phase,
     rendered: Rendered,
 }
@@ -181,16 +181,16 @@ async fn look<'a>(
     loop {
         // Never closed; without a permit it would only take more memory.
         let permit = ctx.rendering.acquire().await.ok();
-        let seen = ctx.cluster.observe(&job);
-        let phase = phase::of(&job, &seen);
+        let observed = ctx.cluster.observe(&job);
+        let phase = phase::of(&job, &observed);
         let rendered;
         (job, rendered) = match lacks.take() {
             Some(why) => (job, Rendered::from(why)),
-            None => render(ctx, job, claims, &seen, phase).await,
+            None => render(ctx, job, claims, &observed, phase).await,
         };
-        let Some(pin) = rendered.lacks else { return (permit, Look { job, seen, phase, rendered }) };
+        let Some(pin) = rendered.lacks else { return (permit, Look { job, observed, phase, rendered }) };
         // Takes a request and a compilation; what there is to see is another thing afterwards.
-        drop((permit, seen));
+        drop((permit, observed));
         lacks = ctx.plugins.fetch(&pin).await.err();
     }
 }
@@ -200,8 +200,9 @@ async fn claims(ctx: &Context, job: &ValidJob) -> Result<Claims, Failed> {
     if job.claim_sources().is_empty() {
         return Ok(Claims::default());
     }
-    let seen = ctx.cluster.observe(job);
-    let is_fresh = phase::needs_plan(phase::of(job, &seen)) && PinState::of(job, &seen) == PinState::Fresh;
+    let observed = ctx.cluster.observe(job);
+    let is_fresh =
+        phase::needs_plan(phase::of(job, &observed)) && PinState::of(job, &observed) == PinState::Fresh;
     if is_fresh { ctx.cluster.claims(job).await } else { Ok(Claims::default()) }
 }
 
@@ -210,17 +211,17 @@ async fn render(
     ctx: &Context,
     job: ValidJob,
     claims: &Claims,
-    seen: &Seen,
+    observed: &ObservedState,
     phase: Phase,
 ) -> (ValidJob, Rendered) {
     if !phase::needs_plan(phase) {
         return (job, Rendered::default());
     }
-    if secret::lacks_known_hosts(&job, seen) {
+    if secret::lacks_known_hosts(&job, observed) {
         let secret = job.names().secret();
         return (job, RenderError::KnownHostsMissing { secret }.into());
     }
-    let (pin, fresh) = match PinState::of(&job, seen) {
+    let (pin, fresh) = match PinState::of(&job, observed) {
         PinState::Pinned(pin) if ctx.plugins.lacks(&pin) => {
             return (job, Rendered { lacks: Some(pin), ..Rendered::default() });
         }
@@ -236,14 +237,14 @@ async fn render(
             Err(render_error) => return (job, render_error.into()),
         },
         PinState::Adopted => {
-            let rendered = keep_up(ctx, &job, seen).await;
+            let rendered = keep_up(ctx, &job, observed).await;
             return (job, rendered);
         }
         PinState::Lost(why) => return (job, RenderError::PinLost { why }.into()),
     };
     let job = job.under_domain(pin.cluster_domain.as_deref());
     let gated = desired::launcher::gated(&job, &ctx.gang);
-    let granted = match ctx.plugins.render(&job, &pin, seen, gated).await {
+    let granted = match ctx.plugins.render(&job, &pin, observed, gated).await {
         Ok(granted) => granted,
         Err(why) => return (job, why.into()),
     };
@@ -259,9 +260,9 @@ async fn render(
 }
 
 /// What is kept up of a job that the MPI Operator started. Where no plugin serves it, its host list stays as it is.
-async fn keep_up(ctx: &Context, job: &ValidJob, seen: &Seen) -> Rendered {
+async fn keep_up(ctx: &Context, job: &ValidJob, observed: &ObservedState) -> Rendered {
     let granted = match ctx.plugins.choose(job) {
-        Ok(pin) => match ctx.plugins.render(job, &pin, seen, false).await {
+        Ok(pin) => match ctx.plugins.render(job, &pin, observed, false).await {
             Ok(granted) => Some(granted),
             Err(NoPlan::RenderError(_)) => None,
             Err(why) => return why.into(),

@@ -1,6 +1,6 @@
 //! Which of a job's writes wait after they failed.
 //!
-//! Only they wait: whatever else there is to see, tell, clean up or write goes on. In: what a pass wants to write, and
+//! Only they wait: whatever else there is to observe, report, clean up or write goes on. In: what a reconcile wants to write, and
 //! what came of it. Out: what of it may be written now, what still counts as failed, and when to try again.
 
 use std::{
@@ -38,7 +38,7 @@ struct Wait {
     last: StepFailure,
 }
 
-/// What a pass tries, by which its failures are told apart afterwards.
+/// What a reconcile tries, by which its failures are told apart afterwards.
 #[derive(Debug)]
 pub struct Tried {
     at: Instant,
@@ -169,7 +169,7 @@ impl Tried {
         Self { at, writes: steps.iter().map(Write::of).collect(), gates: gates.collect() }
     }
 
-    /// Pods are created and deleted in one pass only while a job shrinks, and then by one quota.
+    /// Pods are created and deleted in one reconcile only while a job shrinks, and then by one quota.
     fn write_of(&self, object: &ObjectName) -> Write {
         if object.kind != Kind::Pod || self.gates.contains(&object.name) {
             Write::Object(object.clone())

@@ -2,7 +2,7 @@
 //! with one leg missing; Kubernetes starts it anew. No answer of the API server, and no silence, ends one of them.
 
 mod election;
-mod passes;
+mod reconciles;
 mod sight;
 mod terms;
 
@@ -35,17 +35,17 @@ use coxswain_cluster::{
     index::Shared,
     key::JobKey,
     kinds,
-    last_seen::LastSeen,
+    last_activity::LastActivity,
+    leadership::Leadership,
+    limiter::ConcurrencyLimiter,
     live::{Claimed, Live},
     metrics::Metrics,
-    pace::Pace,
     rest::Rest,
-    standing::Standing,
     wake::{Cause, Wake},
     watch::{Watches, Watching},
     world::{self, held},
 };
-use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, state::Store};
+use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, store::Store};
 
 /// Threads that requests and watches share; plugins and key pairs have others. One does some 2 000 requests a second,
 /// more than an API server takes; each further one costs memory and wakes the others for nothing.
@@ -85,70 +85,70 @@ async fn run(options: Options) -> anyhow::Result<()> {
     // The lease has connections of its own, so that no burst of creates stands before a renewal.
     let (client, for_lease) =
         (client::new(&options.api_server).await?, client::new(&options.api_server).await?);
-    operate(options, client, for_lease, told_to_end()).await
+    operate(options, client, for_lease, termination_signal()).await
 }
 
-/// The operator between these clients, until `told_to_end`. Ends with an error only where the configuration, or a task, is
+/// The operator between these clients, until `termination_signal`. Ends with an error only where the configuration, or a task, is
 /// broken: whatever the API server answers. If it is dropped, all of it ends at once, as a process that is killed.
 pub async fn operate(
     options: Options,
     client: Client,
     for_lease: Client,
-    told_to_end: impl Future<Output = ()>,
+    termination_signal: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new().context("setting up metrics")?);
     let counts = ReconcileMetrics::new(metrics.registry()).context("setting up metrics")?;
     let (counts, namespace) = (Arc::new(counts), options.namespace.clone());
     counts.looks_at(namespace.as_deref());
 
-    let standing = Standing::default();
+    let leadership = Leadership::default();
     let at_once = options.at_once.unwrap_or(Settings::default().at_once);
     let settings = Settings { at_once, ..Settings::default() };
     let queue = Arc::new(Queue::new(settings, Arc::clone(&counts)));
-    let pace = Pace::new(options.api_rate, Arc::clone(&metrics));
-    let rest = Rest::new(client.clone(), Arc::clone(&pace), Arc::clone(&metrics));
-    let (live, writer) = live(rest.while_leading(standing.clone()), &queue, &standing, &metrics);
+    let limiter = ConcurrencyLimiter::new(options.api_rate, Arc::clone(&metrics));
+    let rest = Rest::new(client.clone(), Arc::clone(&limiter), Arc::clone(&metrics));
+    let (live, writer) = live(rest.while_leading(leadership.clone()), &queue, &leadership, &metrics);
 
     let mut tasks = Tasks(JoinSet::new());
-    tasks.spawn("pace", pace.run());
+    tasks.spawn("limiter", limiter.run());
     let watches = Watches {
         index: live.index.clone(),
         wake: Arc::clone(&live.wake),
         metrics: Arc::clone(&metrics),
         namespace,
-        last_seen: LastSeen::default(),
+        last_activity: LastActivity::default(),
         events: live.events.clone(),
-        standing: standing.clone(),
+        leadership: leadership.clone(),
     };
     let mut kinds = start_watches(&mut tasks, &watches, &client, &options.gang);
     let (plugins, plugins_ready) = start_plugins(&mut tasks, &options, &client, &live, &kinds, &watches)?;
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
-    let sight = Sight::new(kinds, watches.last_seen.clone());
+    let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    serve_health(&mut tasks, options.health_port, sight.clone(), standing.clone()).await?;
+    serve_health(&mut tasks, options.health_port, sight.clone(), leadership.clone()).await?;
     let sources = serve::metrics::Sources {
         metrics: Arc::clone(&live.metrics),
         counts: Arc::clone(&counts),
         index: live.index.clone(),
         gang: options.gang.clone(),
         queue: Arc::clone(&queue),
-        pace: Arc::clone(live.rest.pace()),
+        limiter: Arc::clone(live.rest.limiter()),
         plugins: Arc::clone(&plugins),
     };
     serve_metrics(&mut tasks, options.monitoring_port, sources).await?;
 
     let mut stages = Stages::default();
-    let candidate = election::candidate(&options.lock_namespace, for_lease, standing.clone(), &metrics);
+    let candidate = election::candidate(&options.lock_namespace, for_lease, leadership.clone(), &metrics);
     let identity = candidate.identity().to_owned();
     let (candidacy, is_candidate) = watch::channel(false);
     stages.start("leader election", |stop| candidate.run(stop, is_candidate));
     stages.start("events", |stop| writer.run(stop));
     let work = Leading { live, plugins, queue, metrics: counts, options, identity };
-    stages.start("terms", |stop| Terms { sight, standing, candidacy, work }.run(stop));
+    stages.start("terms", |stop| Terms { sight, leadership, candidacy, work }.run(stop));
 
     let end = tokio::select! {
         biased;
-        () = told_to_end => Ok(()),
+        () = termination_signal => Ok(()),
         error = tasks.first_end() => Err(error),
         error = stages.first_end() => Err(error),
     };
@@ -161,23 +161,23 @@ pub async fn operate(
 fn live(
     rest: Rest,
     queue: &Arc<Queue>,
-    standing: &Standing,
+    leadership: &Leadership,
     metrics: &Arc<Metrics>,
 ) -> (Live, events::Writer) {
     let (events, writer) = events::channel(rest.clone(), Arc::clone(metrics));
     let index = Shared::default();
     world::show(&index);
-    let wake = waker(queue, standing, index.clone());
+    let wake = waker(queue, leadership, index.clone());
     let metrics = Arc::clone(metrics);
     (Live { rest, index, events, metrics, wake, claimed: Claimed::default() }, writer)
 }
 
 /// Standbys let nothing pile up; whoever becomes leader looks at all jobs. A leader whose renewal is late takes note: only
 /// writing waits for it.
-fn waker(queue: &Arc<Queue>, standing: &Standing, index: Shared) -> Wake {
-    let (queue, standing) = (Arc::clone(queue), standing.clone());
+fn waker(queue: &Arc<Queue>, leadership: &Leadership, index: Shared) -> Wake {
+    let (queue, leadership) = (Arc::clone(queue), leadership.clone());
     Arc::new(move |job, cause| {
-        if standing.term().is_some() {
+        if leadership.term().is_some() {
             let pods = index.read().pods.of(job).len();
             queue.wake(job, cause, pods);
         }
@@ -247,31 +247,31 @@ fn start_plugins(
     let cluster = InCluster {
         store: Store::new(client.clone(), &namespace),
         jobs: LiveJobs { index: live.index.clone(), gang: options.gang.clone(), synced },
-        standing: watches.standing.clone(),
+        leadership: watches.leadership.clone(),
     };
-    let (plugins, turns) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
+    let (plugins, reviews) = Plugins::in_cluster(options.rules.clone(), cluster, live.metrics.registry())?;
     let plugins = Arc::new(plugins);
     let (ready, is_ready) = watch::channel(false);
     let (following, client, live) = (Arc::clone(&plugins), client.clone(), live.clone());
-    let (last_seen, metrics) = (watches.last_seen.clone(), Arc::clone(&watches.metrics));
-    let floor = options.plugin_dir.clone();
+    let (last_activity, metrics) = (watches.last_activity.clone(), Arc::clone(&watches.metrics));
+    let bundled = options.plugin_dir.clone();
     tasks.spawn("watch plugins", async move {
         // Beside everything else: on a busy node it takes longer than the kubelet waits for an answer to its probes.
-        if let Err(error) = following.load_floor(&floor).await {
+        if let Err(error) = following.load_bundled(&bundled).await {
             tracing::error!(error = format!("{error:#}"), "loading the plugins of --plugin-dir");
             return;
         }
-        let tell = |answer: Answer| tell_of_plugin(&live, &namespace, answer);
-        let followed = Followed { client, namespace: &namespace, last_seen, metrics };
-        plugins::follow(following, followed, turns, ready, tell).await;
+        let emit = |answer: Answer| emit_for_plugin(&live, &namespace, answer);
+        let followed = Followed { client, namespace: &namespace, last_activity, metrics };
+        plugins::follow(following, followed, reviews, ready, emit).await;
     });
     tasks.spawn("collect plugins", Arc::clone(&plugins).collect());
     Ok((plugins, is_ready))
 }
 
-/// Tells on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
+/// Reports on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
 /// plugin.
-fn tell_of_plugin(live: &Live, namespace: &str, answer: Answer) {
+fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
     let subject = Subject {
         api_version: "v1",
         kind: "ConfigMap",
@@ -281,7 +281,7 @@ fn tell_of_plugin(live: &Live, namespace: &str, answer: Answer) {
         version: String::new(),
     };
     let Answer { warning, reason, message, .. } = answer;
-    live.events.tell(subject, Event { warning, reason: reason.to_owned(), message });
+    live.events.emit(subject, Event { warning, reason: reason.to_owned(), message });
     if answer.switched {
         let jobs: Vec<JobKey> = live.index.read().jobs.jobs().cloned().collect();
         for job in &jobs {
@@ -297,7 +297,7 @@ async fn sweep(watches: Watches, gang: Gang) {
         watches.report();
         let jobs = {
             let mut index = watches.index.write();
-            index.departures.expire(world::now());
+            index.launcher_exits.expire(world::now());
             kinds::expire(&mut index, &gang, Instant::now())
         };
         for job in &jobs {
@@ -307,13 +307,18 @@ async fn sweep(watches: Watches, gang: Gang) {
 }
 
 /// `/healthz` and `/readyz`; port 0 is none.
-async fn serve_health(tasks: &mut Tasks, port: u16, sight: Sight, standing: Standing) -> anyhow::Result<()> {
+async fn serve_health(
+    tasks: &mut Tasks,
+    port: u16,
+    sight: Sight,
+    leadership: Leadership,
+) -> anyhow::Result<()> {
     if port == 0 {
         return Ok(());
     }
     let checks = serve::health::Checks {
-        leader_election: Arc::new(move || standing.is_healthy(election::UNHEALTHY)),
-        unseen: Arc::new(move || sight.unseen().iter().map(ToString::to_string).collect()),
+        leader_election: Arc::new(move || leadership.is_healthy(election::UNHEALTHY)),
+        unsynced: Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect()),
     };
     let listener = serve::listen(port).await?;
     tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));
@@ -331,7 +336,7 @@ async fn serve_metrics(tasks: &mut Tasks, port: u16, sources: serve::metrics::So
 }
 
 /// SIGTERM from Kubernetes, SIGINT from a terminal.
-async fn told_to_end() {
+async fn termination_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use coxswain_model::{
-    api::wire,
+    api::resource,
     desired::{self, Gang},
     job::{ValidJob, Verdict},
     pin::Pin,
@@ -16,7 +16,7 @@ use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey};
 /// Reads the index; nothing is kept here.
 #[derive(Clone)]
 pub struct LiveJobs {
-    /// What the watches told.
+    /// What the watches reported.
     pub index: Shared,
     /// `--gang-scheduling`: it is part of what a plugin sees.
     pub gang: Gang,
@@ -25,7 +25,7 @@ pub struct LiveJobs {
 }
 
 /// A job and how its plugins see it.
-pub struct Seen {
+pub struct ObservedJob {
     /// The job, under the cluster domain of its pin.
     pub job: ValidJob,
     /// The same for plugins.
@@ -47,14 +47,15 @@ impl LiveJobs {
         let mut read: HashMap<Arc<str>, Option<Arc<Pin>>> = HashMap::new();
         let mut pinned = Vec::new();
         // Of a job that is set aside nothing may be known, but what it made goes on.
-        let aside = index.aside.names(wire::KIND).filter(|key| index.jobs.of(key).is_empty());
+        let aside = index.aside.names(resource::KIND).filter(|key| index.jobs.of(key).is_empty());
         for key in index.jobs.jobs().chain(aside) {
             let rows = index.jobs.of(key);
             if !rows.is_empty() && rows.iter().all(JobRow::has_ended) {
                 continue;
             }
-            let configs = index.configs.of(key).iter().filter_map(|config| config.seen.pin.as_ref());
-            let launchers = index.launchers.of(key).iter().filter_map(|launcher| launcher.seen.pin.as_ref());
+            let configs = index.configs.of(key).iter().filter_map(|config| config.observed.pin.as_ref());
+            let launchers =
+                index.launchers.of(key).iter().filter_map(|launcher| launcher.observed.pin.as_ref());
             for text in configs.chain(launchers) {
                 let pin =
                     read.entry(Arc::clone(text)).or_insert_with(|| Pin::from_annotation(text).map(Arc::new));
@@ -66,13 +67,13 @@ impl LiveJobs {
     }
 
     /// A job for a shadow render; `None` if it is gone, or wrong by now.
-    pub fn see(&self, key: &JobKey, pin: &Pin) -> Option<Seen> {
+    pub fn see(&self, key: &JobKey, pin: &Pin) -> Option<ObservedJob> {
         let raw = self.index.job(key)?;
         let domain = pin.cluster_domain.as_deref();
         let Verdict::Valid(job) = ValidJob::parse(&raw, domain) else { return None };
         let job = job.under_domain(domain);
         let gated = desired::launcher::gated(&job, &self.gang);
         let view = job.view_pinned(pin, gated);
-        Some(Seen { job, view })
+        Some(ObservedJob { job, view })
     }
 }

@@ -2,36 +2,37 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod bundled;
 mod copies;
-mod floor;
+mod garbage_collection;
 mod jobs;
-mod kept;
-mod known;
 mod load;
-pub mod measured;
+pub mod metrics;
 mod pauses;
 mod pipeline;
 pub mod probes;
 mod registry;
+mod requests;
+mod reviews;
 mod serving;
 mod settings;
 mod shadow;
 pub mod signature;
 pub mod source;
-pub mod state;
+mod status_cache;
+pub mod store;
+mod takeover;
 pub mod trial;
 mod trust;
-mod turns;
 pub mod vectors;
 mod verdict;
-mod wishes;
 
 pub use self::{
     access::Access,
     jobs::LiveJobs,
     load::{Load, Loader},
+    requests::{Answer, Followed, KIND, follow},
+    reviews::Reviews,
     serving::{COMPILE, InCluster, NoPlan, Plugins, Rules},
     trust::{Signatures, Trust},
-    turns::Turns,
-    wishes::{Answer, Followed, KIND, follow},
 };

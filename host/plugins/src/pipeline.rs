@@ -1,4 +1,4 @@
-//! Everything that a wish has to pass before new jobs get it. On any failure what serves now goes on serving.
+//! Everything that a request has to pass before new jobs get it. On any failure what serves now goes on serving.
 
 use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
@@ -9,30 +9,30 @@ use futures::{StreamExt as _, stream};
 
 use crate::{
     jobs::LiveJobs,
-    jobs::Seen,
+    jobs::ObservedJob,
     probes,
     registry::{Active, merged},
     serving::Plugins,
     settings::as_settings,
     shadow::{self, Compared, Shadow},
-    source::{Candidate, MAX_COMPONENT, Wish},
-    state::{Outcome, Served, Waiting},
-    trust::Vouched,
+    source::{Candidate, MAX_COMPONENT, PluginRequest},
+    store::{Served, StoredStatus, Waiting},
+    trust::Verified,
     vectors,
     verdict::{Refusal, Verdict},
 };
 use coxswain_cluster::{key::JobKey, world};
 
 impl Plugins {
-    /// Decides on a wish and carries it out.
-    pub(crate) async fn offer(&self, wish: Wish) -> Verdict {
-        let (name, digest) = (wish.candidate.name.clone(), wish.candidate.digest.clone());
-        let verdict = match self.try_offer(wish).await {
+    /// Decides on a request and carries it out.
+    pub(crate) async fn offer(&self, request: PluginRequest) -> Verdict {
+        let (name, digest) = (request.candidate.name.clone(), request.candidate.digest.clone());
+        let verdict = match self.try_offer(request).await {
             Ok(verdict) => verdict,
             Err(refusal) => Verdict::Refused(refusal),
         };
-        self.note(&name, |outcome| {
-            outcome.candidate = match &verdict {
+        self.note(&name, |status| {
+            status.candidate = match &verdict {
                 Verdict::Held(why) => Some(Waiting { digest: digest.clone(), held: true, why: why.clone() }),
                 Verdict::Refused(refusal) => {
                     Some(Waiting { digest: digest.clone(), held: false, why: refusal.why.clone() })
@@ -40,22 +40,22 @@ impl Plugins {
                 _ => None,
             };
             if let Verdict::Refused(Refusal { why, bytes: true }) = &verdict {
-                outcome.refuse(&digest, why);
+                status.refuse(&digest, why);
             }
         })
         .await;
         verdict
     }
 
-    async fn try_offer(&self, wish: Wish) -> Result<Verdict, Refusal> {
-        if let Some(candidate) = self.rolled_back(&wish).await? {
+    async fn try_offer(&self, request: PluginRequest) -> Result<Verdict, Refusal> {
+        if let Some(candidate) = self.rolled_back(&request).await? {
             return self.roll_back(candidate).await;
         }
-        let Wish { candidate, vectors, .. } = &wish;
+        let PluginRequest { candidate, vectors, .. } = &request;
         if let Some(why) = self.refusal(candidate).await {
             return Err(Refusal::of_bytes(why));
         }
-        let vouched = self.rules.trust.vouched(candidate).map_err(Refusal::of_wish)?;
+        let verified = self.rules.trust.verify(candidate).map_err(Refusal::of_request)?;
         let plugin = self.load(candidate).await?;
         self.check_settings(&plugin, &candidate.settings).await?;
         let active = Active { plugin, candidate: Arc::new(candidate.clone()) };
@@ -65,9 +65,9 @@ impl Plugins {
         self.check_vectors(&active, vectors.as_deref()).await?;
         let shadow = self.shadow(&active).await;
         if shadow.fails() {
-            return Err(Refusal::of_wish(format!("live jobs would fail with it: {shadow}")));
+            return Err(Refusal::of_request(format!("live jobs would fail with it: {shadow}")));
         }
-        if wish.holds && shadow.changes() && wish.approved != Some(wish.identity()) {
+        if request.holds && shadow.changes() && request.approved != Some(request.identity()) {
             return Ok(Verdict::Held(format!(
                 "{shadow}; let it serve with `coxswain plugin approve {} {}`",
                 candidate.name,
@@ -75,19 +75,19 @@ impl Plugins {
             )));
         }
         self.switch(active).await?;
-        let vouched = match vouched {
-            Vouched::Unasked => String::new(),
-            Vouched::By(key) => format!("; signed by key {key}"),
-            Vouched::Not(why) => format!("; {why}"),
+        let verified = match verified {
+            Verified::Unasked => String::new(),
+            Verified::By(key) => format!("; signed by key {key}"),
+            Verified::Not(why) => format!("; {why}"),
         };
         let changes =
             if shadow.is_empty() { String::new() } else { format!("; {shadow}, all keep their pins") };
-        Ok(Verdict::Serves(format!("{vouched}{changes}")))
+        Ok(Verdict::Serves(format!("{verified}{changes}")))
     }
 
     async fn refusal(&self, candidate: &Candidate) -> Option<String> {
-        let outcome = self.known.lock().await.of(&candidate.name);
-        outcome.refusal(&candidate.digest).map(str::to_owned)
+        let status = self.statuses.lock().await.of(&candidate.name);
+        status.refusal(&candidate.digest).map(str::to_owned)
     }
 
     /// Loads a component, unless it is at hand.
@@ -100,7 +100,7 @@ impl Plugins {
         let load = move || sandbox.load(&candidate.name, &candidate.bytes, MAX_COMPONENT);
         match world::compute(load).await {
             Ok(loaded) => loaded.map_err(|refused| match refused {
-                Refused::CompilerLost(_) => Refusal::of_wish(refused.to_string()),
+                Refused::CompilerLost(_) => Refusal::of_request(refused.to_string()),
                 _ => Refusal::of_bytes(refused.to_string()),
             }),
             Err(panicked) => {
@@ -118,20 +118,20 @@ impl Plugins {
         let (judge, settings) = (plugin.clone(), as_settings(given));
         let violations = match world::compute(move || judge.check_settings(&settings)).await {
             Ok(Ok(violations)) => violations,
-            Ok(Err(fault)) => return Err(Refusal::of_wish(format!("check-settings: {fault}"))),
-            Err(panicked) => return Err(Refusal::of_wish(format!("check-settings: {panicked}"))),
+            Ok(Err(fault)) => return Err(Refusal::of_request(format!("check-settings: {fault}"))),
+            Err(panicked) => return Err(Refusal::of_request(format!("check-settings: {panicked}"))),
         };
         let words: Vec<String> = violations.iter().map(|v| format!("{}: {}", v.path, v.text)).collect();
         if words.is_empty() {
             return Ok(());
         }
-        Err(Refusal::of_wish(format!("data.settings: {}", words.join("; "))))
+        Err(Refusal::of_request(format!("data.settings: {}", words.join("; "))))
     }
 
     /// Probes of the operator's own, then what the plugin's author or the administrator wrote down.
     async fn check_vectors(&self, active: &Active, text: Option<&str>) -> Result<(), Refusal> {
         let vectors = text.map(vectors::parse).transpose();
-        let vectors = vectors.map_err(|why| Refusal::of_wish(format!("data.vectors: {why}")))?;
+        let vectors = vectors.map_err(|why| Refusal::of_request(format!("data.vectors: {why}")))?;
         let (plugin, policy) = (active.plugin.clone(), self.rules.policy.clone());
         let settings = active.candidate.settings.clone();
         let tried = world::compute(move || {
@@ -140,15 +140,15 @@ impl Plugins {
                 vectors.map(|vectors| vectors::check(&plugin, &vectors, &policy)).unwrap_or_default();
             (probed, checked)
         });
-        let (probed, checked) = tried.await.map_err(|panicked| Refusal::of_wish(panicked.to_string()))?;
+        let (probed, checked) = tried.await.map_err(|panicked| Refusal::of_request(panicked.to_string()))?;
         if !probed.is_empty() {
-            return Err(Refusal::of_wish(format!(
+            return Err(Refusal::of_request(format!(
                 "it fails on jobs that it must serve: {}",
                 probed.join("; ")
             )));
         }
         if !checked.is_empty() {
-            return Err(Refusal::of_wish(format!(
+            return Err(Refusal::of_request(format!(
                 "it is not what data.vectors expect: {}",
                 checked.join("; ")
             )));
@@ -186,12 +186,12 @@ impl Plugins {
         key: JobKey,
         pin: Arc<Pin>,
     ) -> Option<(JobKey, Compared)> {
-        let seen = jobs.see(&key, &pin)?;
-        let old = self.chain(&seen.job, &pin).await.ok()?;
-        let new = replaced(&old, &pin, candidate, &seen);
+        let observed = jobs.see(&key, &pin)?;
+        let old = self.chain(&observed.job, &pin).await.ok()?;
+        let new = replaced(&old, &pin, candidate, &observed);
         let _permit = self.calls.acquire().await.ok()?;
         let policy = self.rules.policy.clone();
-        let compared = world::compute(move || shadow::compare(&seen, &old, &new, &policy)).await;
+        let compared = world::compute(move || shadow::compare(&observed, &old, &new, &policy)).await;
         Some((key, compared.unwrap_or_else(|panicked| Compared::Failed(panicked.to_string()))))
     }
 
@@ -199,34 +199,34 @@ impl Plugins {
     async fn switch(&self, active: Active) -> Result<(), Refusal> {
         self.save_copy_if_leading(&active.candidate)
             .await
-            .map_err(|error| Refusal::of_wish(format!("{error:#}")))?;
+            .map_err(|error| Refusal::of_request(format!("{error:#}")))?;
         let (name, served) = (active.candidate.name.clone(), active.served());
         self.write(|registry| registry.activate(&name, active.clone()));
-        self.measured.serves(&name, Some(&active));
-        self.note(&name, |outcome| outcome.serve(Some(served))).await;
+        self.metrics.serves(&name, Some(&active));
+        self.note(&name, |status| status.serve(Some(served))).await;
         Ok(())
     }
 }
 
 /// The way back.
 impl Plugins {
-    /// What is to serve in the place of the wish, if an administrator said so of this very wish.
-    async fn rolled_back(&self, wish: &Wish) -> Result<Option<Candidate>, Refusal> {
-        let Some(rollback) = wish.rollback.as_ref().filter(|rollback| rollback.from == wish.identity())
+    /// What is to serve in the place of the request, if an administrator said so of this very request.
+    async fn rolled_back(&self, request: &PluginRequest) -> Result<Option<Candidate>, Refusal> {
+        let Some(rollback) = request.rollback.as_ref().filter(|rollback| rollback.from == request.identity())
         else {
             return Ok(None);
         };
-        let name = &wish.candidate.name;
-        let outcome = self.known.lock().await.of(name);
-        let settings = settings_before(&outcome, &wish.candidate, &rollback.to);
+        let name = &request.candidate.name;
+        let status = self.statuses.lock().await.of(name);
+        let settings = settings_before(&status, &request.candidate, &rollback.to);
         let copy = match &self.store {
             Some(store) => {
-                store.copy(&rollback.to).await.map_err(|error| Refusal::of_wish(format!("{error:#}")))?
+                store.copy(&rollback.to).await.map_err(|error| Refusal::of_request(format!("{error:#}")))?
             }
             None => None,
         };
         let copy = copy.filter(|copy| copy.name == *name).ok_or_else(|| {
-            Refusal::of_wish(format!(
+            Refusal::of_request(format!(
                 "it is to be rolled back to sha256:{}, of which there is no copy",
                 rollback.to.short()
             ))
@@ -235,8 +235,8 @@ impl Plugins {
     }
 
     async fn roll_back(&self, candidate: Candidate) -> Result<Verdict, Refusal> {
-        self.rules.trust.vouched(&candidate).map_err(Refusal::of_wish)?;
-        let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_wish(refusal.why))?;
+        self.rules.trust.verify(&candidate).map_err(Refusal::of_request)?;
+        let plugin = self.load(&candidate).await.map_err(|refusal| Refusal::of_request(refusal.why))?;
         let digest = candidate.digest.clone();
         let active = Active { plugin, candidate: Arc::new(candidate) };
         if self.serving(&active.candidate.name) == Some(active.served()) {
@@ -247,20 +247,20 @@ impl Plugins {
     }
 }
 
-/// The settings with which `to` served last, other than as the candidate asks for it: a wish may differ from what served
+/// The settings with which `to` served last, other than as the candidate asks for it: a request may differ from what served
 /// before by its settings alone.
-fn settings_before(outcome: &Outcome, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
+fn settings_before(status: &StoredStatus, candidate: &Candidate, to: &Digest) -> BTreeMap<String, String> {
     let is_asked_for =
         |served: &Served| served.digest == candidate.digest && served.settings == candidate.settings;
-    let mut served = outcome.active.iter().chain(&outcome.earlier);
+    let mut served = status.active.iter().chain(&status.earlier);
     let found = served.find(|served| served.digest == *to && !is_asked_for(served));
     found.map(|served| served.settings.clone()).unwrap_or_default()
 }
 
 /// The chain of a pin with the candidate in it, with the settings that the job would have been pinned to.
-fn replaced(old: &Chain, pin: &Pin, candidate: &Active, seen: &Seen) -> Chain {
+fn replaced(old: &Chain, pin: &Pin, candidate: &Active, observed: &ObservedJob) -> Chain {
     let name = candidate.plugin.name();
-    let jobs = seen.job.options().settings.get(name);
+    let jobs = observed.job.options().settings.get(name);
     let settings = merged(candidate.plugin.descriptor(), &candidate.candidate.settings, jobs);
     let new = Link { plugin: candidate.plugin.clone(), settings: as_settings(&settings) };
     let link =
@@ -271,17 +271,17 @@ fn replaced(old: &Chain, pin: &Pin, candidate: &Active, seen: &Seen) -> Chain {
     }
 }
 
-/// What became of plugins' wishes is written when it changes, by the leader alone.
+/// What became of plugins' requests is written when it changes, by the leader alone.
 impl Plugins {
     /// Changes what is known of a plugin. A failure to write it costs only that the next process does not know; it is
     /// logged, and written again with the next change.
-    pub(crate) async fn note(&self, plugin: &str, change: impl FnOnce(&mut Outcome)) {
-        let mut known = self.known.lock().await;
-        known.change(plugin, change);
+    pub(crate) async fn note(&self, plugin: &str, change: impl FnOnce(&mut StoredStatus)) {
+        let mut cache = self.statuses.lock().await;
+        cache.change(plugin, change);
         let Some(store) = self.store.as_ref().filter(|_| self.leads()) else { return };
-        let Some(outcome) = known.unsaved(plugin) else { return };
-        match store.save_outcome(plugin, outcome).await {
-            Ok(()) => known.saved(plugin),
+        let Some(status) = cache.unsaved(plugin) else { return };
+        match store.save_status(plugin, status).await {
+            Ok(()) => cache.saved(plugin),
             Err(error) => tracing::warn!(plugin, "{error:#}"),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, resource, volumes},
     job::ValidJob,
     plan::{Change, Edit, File, Place, Plan},
     policy::ClusterPolicy,
@@ -64,7 +64,7 @@ fn launched(view: &JobView) -> Plan {
     let lines: Vec<String> = ranks.map(|host| format!("{} slots={}\n", host.name, host.slots)).collect();
     let content = lines.concat();
     let place = Place::Job;
-    let hostfile = File { by: by(), name: wire::HOSTFILE.into(), place, executable: false, content };
+    let hostfile = File { by: by(), name: volumes::HOSTFILE.into(), place, executable: false, content };
     let program = view.groups.iter().find(|group| group.driver).map(|driver| driver.container.args.clone());
     let words = std::iter::once("mpirun".to_owned()).chain(program.unwrap_or_default());
     let command = Edit { by: by(), group: None, change: Change::LaunchCommand(words.collect()) };
@@ -109,8 +109,8 @@ pub fn sample(implementation: &str, workers: u32) -> Value {
         "resources": { "limits": { "cpu": "2", "memory": "4Gi" } },
     });
     json!({
-        "apiVersion": wire::API_VERSION,
-        "kind": wire::KIND,
+        "apiVersion": resource::API_VERSION,
+        "kind": resource::KIND,
         "metadata": { "name": "probe", "namespace": "default" },
         "spec": {
             "slotsPerWorker": 2,
@@ -143,8 +143,8 @@ pub fn all(implementation: &str) -> Vec<Probe> {
         ("launcher as worker", changed(json!({ "spec": { "runLauncherAsWorker": true } }))),
         ("one slot", changed(json!({ "spec": { "slotsPerWorker": 1 } }))),
         ("rendered command", changed(rendered_command())),
-        ("elastic", changed(annotation(wire::ANNOTATION_START_MIN_WORKERS, "1"))),
-        ("ssh on another port", changed(annotation(wire::ANNOTATION_SSH_PROBE, "2222"))),
+        ("elastic", changed(annotation(annotations::ANNOTATION_START_MIN_WORKERS, "1"))),
+        ("ssh on another port", changed(annotation(annotations::ANNOTATION_SSH_PROBE, "2222"))),
         ("not root", changed(not_root())),
         ("node's network", changed(templates(&json!({ "spec": { "hostNetwork": true } })))),
         ("devices", changed(devices())),
@@ -179,7 +179,7 @@ fn annotation(key: &str, value: &str) -> Value {
 }
 
 fn rendered_command() -> Value {
-    let mut change = annotation(wire::ANNOTATION_LAUNCH_COMMAND, "render");
+    let mut change = annotation(annotations::ANNOTATION_LAUNCH_COMMAND, "render");
     let container =
         json!([{ "name": "main", "image": "registry.example/mpi:1", "args": ["/app/pi", "--steps", "10"] }]);
     let launcher = json!({ "template": { "spec": { "containers": container } } });

@@ -6,7 +6,7 @@ use std::{
 };
 
 use coxswain_model::{
-    api::wire,
+    api::annotations,
     job::ValidJob,
     pin::{Digest, Pin, PinnedPlugin},
     plan::Descriptor,
@@ -14,7 +14,7 @@ use coxswain_model::{
 };
 use coxswain_sandbox::Plugin;
 
-use crate::{access::Access, source::Candidate, state::Served};
+use crate::{access::Access, source::Candidate, store::Served};
 
 /// A plugin that new jobs get.
 #[derive(Clone)]
@@ -37,16 +37,16 @@ impl Active {
 #[derive(Default)]
 pub struct Registry {
     active: BTreeMap<String, Active>,
-    floor: BTreeMap<String, Active>,
+    bundled: BTreeMap<String, Active>,
     loaded: HashMap<Digest, Plugin>,
     access: BTreeMap<String, Access>,
 }
 
 impl Registry {
     /// A component of the image's directory: active at once, unless a ConfigMap's is.
-    pub fn add_floor(&mut self, name: &str, active: Active) {
+    pub fn add_bundled(&mut self, name: &str, active: Active) {
         self.keep(active.plugin.clone());
-        self.floor.insert(name.to_owned(), active.clone());
+        self.bundled.insert(name.to_owned(), active.clone());
         self.active.entry(name.to_owned()).or_insert(active);
     }
 
@@ -68,11 +68,11 @@ impl Registry {
 
     /// The ConfigMap is gone: back to the image's component, which is for all, or to none.
     pub fn withdraw(&mut self, name: &str) -> Option<&Active> {
-        let floor = self.floor.get(name).cloned();
-        if floor.is_some() {
+        let bundled = self.bundled.get(name).cloned();
+        if bundled.is_some() {
             self.access.remove(name);
         }
-        match floor {
+        match bundled {
             Some(active) => drop(self.active.insert(name.to_owned(), active)),
             None => drop(self.active.remove(name)),
         }
@@ -91,9 +91,9 @@ impl Registry {
 
     /// Lets all components go but those that serve and those that are `needed`. Returns who went.
     pub fn retain(&mut self, needed: &BTreeSet<Digest>) -> Vec<Plugin> {
-        let Self { active, floor, loaded, .. } = self;
+        let Self { active, bundled, loaded, .. } = self;
         let serves = |digest: &Digest| {
-            active.values().chain(floor.values()).any(|active| active.plugin.digest() == digest)
+            active.values().chain(bundled.values()).any(|active| active.plugin.digest() == digest)
         };
         loaded
             .extract_if(|digest, _| !needed.contains(digest) && !serves(digest))
@@ -103,7 +103,7 @@ impl Registry {
 
     /// Digests of the image's components and of those that serve.
     pub fn serving(&self) -> impl Iterator<Item = &Digest> {
-        self.active.values().chain(self.floor.values()).map(|active| active.plugin.digest())
+        self.active.values().chain(self.bundled.values()).map(|active| active.plugin.digest())
     }
 
     /// What new jobs get under this name.
@@ -126,7 +126,7 @@ impl Registry {
         let launcher = self.launcher(job)?;
         let mut tuners = Vec::new();
         for name in &job.options().tuners {
-            self.named(name, job, Plugin::is_tuner, wire::ANNOTATION_TUNERS)?;
+            self.named(name, job, Plugin::is_tuner, annotations::ANNOTATION_TUNERS)?;
         }
         let mut named: BTreeSet<&str> = BTreeSet::new();
         // One that the cluster and the job name runs once, in its place in the cluster's order.
@@ -143,7 +143,7 @@ impl Registry {
 
     fn launcher(&self, job: &ValidJob) -> Result<PinnedPlugin, RenderError> {
         if let Some(name) = &job.options().plugin {
-            let active = self.named(name, job, Plugin::is_launcher, wire::ANNOTATION_PLUGIN)?;
+            let active = self.named(name, job, Plugin::is_launcher, annotations::ANNOTATION_PLUGIN)?;
             return Ok(pinned(name, active, job));
         }
         let namespace = job.names().namespace();
@@ -154,7 +154,7 @@ impl Registry {
         // Where several serve it, those that the image knows go first: a plugin that is added later must not take
         // over jobs that do not name it.
         let mut by_rank: Vec<_> = self.active.iter().filter(|(_, active)| serves(active)).collect();
-        by_rank.sort_by_key(|(name, _)| !self.floor.contains_key(*name));
+        by_rank.sort_by_key(|(name, _)| !self.bundled.contains_key(*name));
         match (by_rank.iter().find(|(name, _)| self.allows(name, namespace)), by_rank.first()) {
             (Some((name, active)), _) => Ok(pinned(name, active, job)),
             (None, Some((name, _))) => Err(not_allowed(name, job)),

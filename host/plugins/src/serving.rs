@@ -15,31 +15,31 @@ use std::{
 use anyhow::{Context as _, Result};
 use coxswain_model::{
     job::ValidJob,
+    observed::ObservedState,
     pin::{Digest, Pin, PinnedPlugin},
     plan::{Failure, Plan, Violation},
     policy::{self, ClusterPolicy, Granted},
-    seen::Seen,
     status::RenderError,
 };
 use coxswain_sandbox::{Chain, Child, Compiler, Fault, Link, Plugin, Sandbox};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::{
+    bundled,
     copies::Copies,
-    floor,
     jobs::LiveJobs,
-    known::Known,
     load::{Load, Loader},
-    measured::Measured,
+    metrics::PluginMetrics,
     registry::{Active, Registry, not_allowed},
+    reviews::Reviews,
     settings::as_settings,
     source::Candidate,
-    state::Store,
+    status_cache::StatusCache,
+    store::Store,
     trust::Trust,
-    turns::Turns,
     verdict::Refusal,
 };
-use coxswain_cluster::{metrics, standing::Standing, world};
+use coxswain_cluster::{leadership::Leadership, metrics, world};
 
 /// The subcommand that compiles a plugin from standard input to standard output.
 pub const COMPILE: &str = "compile-plugin";
@@ -62,16 +62,16 @@ impl From<RenderError> for NoPlan {
 /// The plugins of this operator.
 pub struct Plugins {
     pub(crate) sandbox: Arc<dyn Load>,
-    pub(crate) measured: Measured,
+    pub(crate) metrics: PluginMetrics,
     pub(crate) registry: RwLock<Registry>,
-    pub(crate) known: tokio::sync::Mutex<Known>,
+    pub(crate) statuses: tokio::sync::Mutex<StatusCache>,
     pub(crate) copies: tokio::sync::Mutex<Copies>,
     pub(crate) store: Option<Store>,
     pub(crate) jobs: Option<LiveJobs>,
-    pub(crate) standing: Standing,
+    pub(crate) leadership: Leadership,
     /// The term in which this process writes; 0 is none.
     pub(crate) term: AtomicU64,
-    pub(crate) turns: mpsc::Sender<oneshot::Sender<Result<()>>>,
+    pub(crate) reviews: mpsc::Sender<oneshot::Sender<Result<()>>>,
     /// Plugin calls at once: one that uses up its whole budget must leave cores to the others.
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) rules: Rules,
@@ -86,36 +86,36 @@ pub struct Rules {
     pub cluster_domain: Option<String>,
     /// What plans may touch beyond the fixed rules.
     pub policy: ClusterPolicy,
-    /// Who has to vouch for plugins.
+    /// Whose signature plugins need.
     pub trust: Trust,
 }
 
 /// The cluster as plugins need it.
 pub struct InCluster {
-    /// Copies and outcomes.
+    /// Copies and statuses.
     pub store: Store,
     /// Whom a swap concerns.
     pub jobs: LiveJobs,
     /// Who leads may write.
-    pub standing: Standing,
+    pub leadership: Leadership,
 }
 
 // === impl Plugins ===
 
 impl Plugins {
-    /// Without a cluster: only what [`Plugins::load_floor`] and [`Plugins::load_file`] bring.
+    /// Without a cluster: only what [`Plugins::load_bundled`] and [`Plugins::load_file`] bring.
     pub fn new(rules: Rules) -> Result<Self> {
         let metrics = metrics::Registry::default();
         Self::with(rules, None, Compiler::Here, &metrics).map(|(plugins, _)| plugins)
     }
 
-    /// Over a cluster's plugin namespace; compiles in processes of their own; counts in `metrics`. The turns are for
+    /// Over a cluster's plugin namespace; compiles in processes of their own; counts in `metrics`. The reviews are for
     /// [`follow`].
     pub fn in_cluster(
         rules: Rules,
         cluster: InCluster,
         metrics: &metrics::Registry,
-    ) -> Result<(Self, Turns)> {
+    ) -> Result<(Self, Reviews)> {
         // Not by a path: this very program, also where the file was replaced meanwhile.
         let child = Child { program: "/proc/self/exe".into(), words: vec![COMPILE.to_owned()] };
         Self::with(rules, Some(cluster), Compiler::Child(child), metrics)
@@ -126,39 +126,39 @@ impl Plugins {
         cluster: Option<InCluster>,
         compiler: Compiler,
         metrics: &metrics::Registry,
-    ) -> Result<(Self, Turns)> {
+    ) -> Result<(Self, Reviews)> {
         let cores = world::cores().max(2);
-        let measured = Measured::new(metrics).context("setting up the metrics of plugins")?;
-        let observer = measured.observer();
+        let plugin_metrics = PluginMetrics::new(metrics).context("setting up the metrics of plugins")?;
+        let observer = plugin_metrics.observer();
         let sandbox = match world::engine::<Loader>() {
             Some(loader) => Arc::clone(&loader.0),
             None => Arc::new(Sandbox::with(compiler, observer).context("starting the plugin sandbox")?),
         };
-        let (turns, turned) = mpsc::channel(1);
-        let (store, jobs, standing) = match cluster {
-            Some(InCluster { store, jobs, standing }) => (Some(store), Some(jobs), standing),
-            None => (None, None, Standing::default()),
+        let (reviews, asked) = mpsc::channel(1);
+        let (store, jobs, leadership) = match cluster {
+            Some(InCluster { store, jobs, leadership }) => (Some(store), Some(jobs), leadership),
+            None => (None, None, Leadership::default()),
         };
         let plugins = Self {
             sandbox,
-            measured,
+            metrics: plugin_metrics,
             registry: RwLock::default(),
-            known: tokio::sync::Mutex::default(),
+            statuses: tokio::sync::Mutex::default(),
             copies: tokio::sync::Mutex::default(),
             store,
             jobs,
-            standing,
+            leadership,
             term: AtomicU64::new(0),
-            turns,
+            reviews,
             calls: Arc::new(Semaphore::new(cores)),
             rules,
         };
-        Ok((plugins, Turns(turned)))
+        Ok((plugins, Reviews(asked)))
     }
 
     /// Only who holds the lease, and has taken over in this very term what the leader before left, writes.
     pub(crate) fn leads(&self) -> bool {
-        self.standing.leads_in(self.term.load(Ordering::Acquire))
+        self.leadership.leads_in(self.term.load(Ordering::Acquire))
     }
 
     pub(crate) fn lead_from_now(&self, term: u64) {
@@ -176,15 +176,15 @@ impl Plugins {
             let name = |digest: &Digest| {
                 self.read(|registry| registry.component(digest).map(|plugin| plugin.name().to_owned()))
             };
-            self.measured.count(&jobs.pinned(), name);
+            self.metrics.count(&jobs.pinned(), name);
         }
     }
 
     /// Loads the image's components. One that is broken is an error: the image is.
-    pub async fn load_floor(&self, dir: &Path) -> Result<()> {
-        for candidate in floor::read(dir)? {
+    pub async fn load_bundled(&self, dir: &Path) -> Result<()> {
+        for candidate in bundled::read(dir)? {
             let name = candidate.name.clone();
-            self.add_floor(candidate)
+            self.add_bundled(candidate)
                 .await
                 .with_context(|| format!("loading plugin {name} of {}", dir.display()))?;
         }
@@ -207,13 +207,13 @@ impl Plugins {
         Ok(plugin)
     }
 
-    async fn add_floor(&self, candidate: Candidate) -> Result<()> {
+    async fn add_bundled(&self, candidate: Candidate) -> Result<()> {
         let plugin = self.load(&candidate).await.map_err(|refusal| anyhow::anyhow!(refusal.why))?;
         let name = candidate.name.clone();
         tracing::info!(plugin = name, digest = %plugin.digest(), "plugin of the image loaded");
         let active = Active { plugin, candidate: Arc::new(candidate) };
-        self.write(|registry| registry.add_floor(&name, active));
-        self.measured.serves(&name, self.read(|registry| registry.active(&name).cloned()).as_ref());
+        self.write(|registry| registry.add_bundled(&name, active));
+        self.metrics.serves(&name, self.read(|registry| registry.active(&name).cloned()).as_ref());
         Ok(())
     }
 
@@ -228,10 +228,10 @@ impl Plugins {
         &self,
         job: &ValidJob,
         pin: &Pin,
-        seen: &Seen,
+        observed: &ObservedState,
         gated: bool,
     ) -> Result<Granted, NoPlan> {
-        let (plan, chain) = self.plan(job, pin, seen, gated).await?;
+        let (plan, chain) = self.plan(job, pin, observed, gated).await?;
         self.grant(job, &plan, &chain).map_err(Into::into)
     }
 
@@ -240,12 +240,12 @@ impl Plugins {
         &self,
         job: &ValidJob,
         pin: &Pin,
-        seen: &Seen,
+        observed: &ObservedState,
         gated: bool,
     ) -> Result<(Plan, Chain), NoPlan> {
         let chain = self.chain(job, pin).await?;
         let view = job.view_pinned(pin, gated);
-        let members = job.members(seen);
+        let members = job.members(observed);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
         let called = world::compute(move || chain.plan(&view, &members).map(|plan| (plan, chain)));
         match called.await {
@@ -314,7 +314,7 @@ impl Plugins {
         let store = self.store.as_ref().ok_or_else(missing)?;
         let copy = store.copy(&pinned.digest).await.map_err(NoPlan::Unavailable)?;
         let copy = copy.ok_or_else(missing)?;
-        self.rules.trust.vouched(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
+        self.rules.trust.verify(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
         let plugin = match self.load(&copy).await {
             Ok(plugin) => plugin,
             Err(Refusal { bytes: true, .. }) => return Err(missing().into()),

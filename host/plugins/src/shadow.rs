@@ -6,7 +6,7 @@ use std::fmt;
 use coxswain_model::policy::{self, ClusterPolicy, Granted, compare::differences};
 use coxswain_sandbox::Chain;
 
-use crate::jobs::Seen;
+use crate::jobs::ObservedJob;
 use coxswain_cluster::key::JobKey;
 
 /// Jobs that are named.
@@ -41,9 +41,9 @@ pub enum Compared {
 }
 
 /// Renders a job by both chains. Takes some hundred microseconds, or as long as a budget lasts.
-pub fn compare(seen: &Seen, old: &Chain, new: &Chain, policy: &ClusterPolicy) -> Compared {
-    let Ok(old) = granted(seen, old, policy) else { return Compared::Same };
-    match granted(seen, new, policy) {
+pub fn compare(observed: &ObservedJob, old: &Chain, new: &Chain, policy: &ClusterPolicy) -> Compared {
+    let Ok(old) = granted(observed, old, policy) else { return Compared::Same };
+    match granted(observed, new, policy) {
         Err(why) => Compared::Failed(why),
         Ok(new) => {
             let lines = differences(&old, &new);
@@ -52,9 +52,9 @@ pub fn compare(seen: &Seen, old: &Chain, new: &Chain, policy: &ClusterPolicy) ->
     }
 }
 
-fn granted(seen: &Seen, chain: &Chain, policy: &ClusterPolicy) -> Result<Granted, String> {
-    let plan = chain.plan(&seen.view, &[]).map_err(|fault| fault.to_string())?;
-    policy::grant(&seen.job, &plan, &chain.descriptors(), policy).map_err(|violations| {
+fn granted(observed: &ObservedJob, chain: &Chain, policy: &ClusterPolicy) -> Result<Granted, String> {
+    let plan = chain.plan(&observed.view, &[]).map_err(|fault| fault.to_string())?;
+    policy::grant(&observed.job, &plan, &chain.descriptors(), policy).map_err(|violations| {
         violations.iter().map(|v| format!("{}: {}", v.path, v.text)).collect::<Vec<_>>().join("; ")
     })
 }
@@ -98,7 +98,7 @@ impl Shadow {
         self.changed > 0
     }
 
-    /// There is nothing to tell.
+    /// There is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.same + self.changed + self.failed == 0
     }

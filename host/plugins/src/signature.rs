@@ -1,4 +1,4 @@
-//! Signatures of plugins: who vouches for a component under a name.
+//! Signatures of plugins: which key has signed a component under a name.
 //!
 //! What is signed is ed25519 over the bytes `coxswain plugin v1\nNAME\nDIGEST\n`, where the digest is the component's
 //! sha256 in hex: a component that is signed as one plugin cannot be put in the place of another. A ConfigMap carries
@@ -50,7 +50,7 @@ impl Keys {
         self.by_id.keys().map(String::as_str)
     }
 
-    /// The id of the key that vouches for the component `digest` under `name`, by the lines of `data.signature`. One
+    /// The id of the key that signed the component `digest` under `name`, by the lines of `data.signature`. One
     /// good line is enough; lines of unknown keys are other people's.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Keys {
     }
 }
 
-/// The line of `data.signature` by which the key `private_pem` vouches for the component `digest` under `name`.
+/// The line of `data.signature` by which the key `private_pem` signs the component `digest` under `name`.
 pub fn sign(private_pem: &str, name: &str, digest: &Digest) -> Result<String> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(private_pem.as_bytes())
         .map_err(|error| anyhow::anyhow!("{error}"))

@@ -1,7 +1,7 @@
-//! A plugin's ConfigMap → the administrator's wish: a component with its settings, and how it is to be taken; or why it
+//! A plugin's ConfigMap → the administrator's request: a component with its settings, and how it is to be taken; or why it
 //! is none.
 //!
-//! The operator writes such a ConfigMap nowhere. What an administrator decides about a wish (`coxswain plugin approve`,
+//! The operator writes such a ConfigMap nowhere. What an administrator decides about a request (`coxswain plugin approve`,
 //! `coxswain plugin rollback`) is an annotation on it.
 
 use std::{
@@ -26,9 +26,9 @@ pub const WASM: &str = "plugin.wasm";
 /// Key of a compressed one.
 pub const WASM_GZ: &str = "plugin.wasm.gz";
 
-/// Annotation: the wish ([`Wish::identity`]) that may change the plans of live jobs although `data.onChange` is `hold`.
+/// Annotation: the request ([`PluginRequest::identity`]) that may change the plans of live jobs although `data.onChange` is `hold`.
 pub const ANNOTATION_APPROVED: &str = "coxswain.dev/approved";
-/// Annotation: `FROM TO`. While the wish is still FROM ([`Wish::identity`]), the component of digest TO serves in its place,
+/// Annotation: `FROM TO`. While the request is still FROM ([`PluginRequest::identity`]), the component of digest TO serves in its place,
 /// with the settings that it served with.
 pub const ANNOTATION_ROLLBACK: &str = "coxswain.dev/rollback";
 
@@ -49,7 +49,7 @@ pub struct Candidate {
 
 /// Everything that a plugin's ConfigMap says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct PluginRequest {
     /// What is to serve.
     pub candidate: Candidate,
     /// `data.vectors`: what it must render.
@@ -65,7 +65,7 @@ pub struct Wish {
 /// An administrator's way back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollback {
-    /// Identity of the wish that is not to serve.
+    /// Identity of the request that is not to serve.
     pub from: Digest,
     /// The component that serves in its place.
     pub to: Digest,
@@ -111,7 +111,7 @@ impl Candidate {
     }
 }
 
-impl Wish {
+impl PluginRequest {
     /// Reads `binaryData`, `data` and our annotations of a plugin's ConfigMap.
     pub fn read(name: &str, map: &ConfigMap) -> Result<Self, Unusable> {
         let candidate = Candidate::read(name, map)?;
@@ -276,9 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_another_one_with_other_bytes_or_settings_alone() {
+    fn a_request_is_another_one_with_other_bytes_or_settings_alone() {
         let identity = |bytes: &[u8], data: &[(&str, &str)]| {
-            Wish::read("x", &map(&[(WASM, bytes)], data)).unwrap().identity()
+            PluginRequest::read("x", &map(&[(WASM, bytes)], data)).unwrap().identity()
         };
         let one = identity(b"abc", &[("settings", "a: 1")]);
 
@@ -300,15 +300,16 @@ mod tests {
             .into(),
         );
 
-        let wish = Wish::read("x", &map).unwrap();
+        let request = PluginRequest::read("x", &map).unwrap();
 
-        assert!(wish.holds);
-        assert_eq!((wish.approved, wish.rollback), (Some(from), Some(rollback)));
+        assert!(request.holds);
+        assert_eq!((request.approved, request.rollback), (Some(from), Some(rollback)));
     }
 
     #[test]
     fn a_word_that_nobody_knows_is_refused_with_those_that_are() {
-        let Unusable(why) = Wish::read("x", &map(&[(WASM, b"abc")], &[("onChange", "wait")])).unwrap_err();
+        let Unusable(why) =
+            PluginRequest::read("x", &map(&[(WASM, b"abc")], &[("onChange", "wait")])).unwrap_err();
 
         assert_eq!(why, "data.onChange is \"wait\": it must be hold or report");
     }

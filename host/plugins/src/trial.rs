@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, resource},
     desired::{self, Gang},
     job::{ValidJob, Verdict, violation},
     plan::{Change, Descriptor, File, Plan, Violation},
@@ -47,7 +47,7 @@ pub enum Tried {
     Granted(Box<(Plan, Granted)>),
     /// The plugin refused the settings or the job, or the job asks for what cannot be, in words for its user.
     Refused(String),
-    /// The plugin wants what it may not have.
+    /// The plugin asks for what it may not have.
     Forbidden(Vec<Violation>),
     /// The plugin broke.
     Broken(String),
@@ -192,8 +192,8 @@ pub fn view(job: &ValidJob) -> JobView {
 pub fn raw_job(object: Value) -> Result<MpiJob, String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
-    if (kind, version) != (wire::KIND, wire::API_VERSION) {
-        return Err(format!("it is {version} {kind}, not {} {}", wire::API_VERSION, wire::KIND));
+    if (kind, version) != (resource::KIND, resource::API_VERSION) {
+        return Err(format!("it is {version} {kind}, not {} {}", resource::API_VERSION, resource::KIND));
     }
     let mut job: MpiJob = serde_json::from_value(object).map_err(|error| error.to_string())?;
     if job.metadata.namespace.is_empty() {

@@ -1,10 +1,10 @@
-//! Whether somebody trusted vouches for a component: `--plugin-signatures` and `--plugin-keys`.
+//! Whether a trusted key has signed a component: `--plugin-signatures` and `--plugin-keys`.
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::{signature::Keys, source::Candidate};
 
-/// Whether somebody must vouch for components.
+/// Whether components must be verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Signatures {
     /// Nobody looks at them.
@@ -51,9 +51,9 @@ pub struct Trust {
     keys: Keys,
 }
 
-/// Who vouches for a component that may serve.
+/// By which key a component that may serve was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Vouched {
+pub enum Verified {
     /// Nobody asks.
     Unasked,
     /// The id of the key.
@@ -73,20 +73,20 @@ impl Trust {
         Ok(Self { mode, keys })
     }
 
-    /// Who vouches for a component that comes from a ConfigMap.
+    /// Verifies a component that comes from a ConfigMap.
     ///
     /// # Errors
     ///
     /// Nobody does, and somebody has to.
-    pub fn vouched(&self, candidate: &Candidate) -> Result<Vouched, String> {
+    pub fn verify(&self, candidate: &Candidate) -> Result<Verified, String> {
         if self.mode == Signatures::Off {
-            return Ok(Vouched::Unasked);
+            return Ok(Verified::Unasked);
         }
         let signature = candidate.signature.as_deref().unwrap_or_default();
         match (self.keys.verify(&candidate.name, &candidate.digest, signature), self.mode) {
-            (Ok(key), _) => Ok(Vouched::By(key)),
+            (Ok(key), _) => Ok(Verified::By(key)),
             (Err(why), Signatures::Require) => Err(why),
-            (Err(why), _) => Ok(Vouched::Not(why)),
+            (Err(why), _) => Ok(Verified::Not(why)),
         }
     }
 }
@@ -106,11 +106,11 @@ MCowBQYDK2VwAyEAzzlKWmxHpoSn1cm31JprQS+TmN06dHP6ADuahGwfxoQ=
 
     #[test]
     fn an_unsigned_component_serves_unless_signatures_are_required() {
-        let vouched = |mode| Trust::new(mode, Some(PUBLIC)).unwrap().vouched(&unsigned());
+        let verified = |mode| Trust::new(mode, Some(PUBLIC)).unwrap().verify(&unsigned());
 
-        assert_eq!(vouched(Signatures::Off), Ok(Vouched::Unasked));
-        assert!(matches!(vouched(Signatures::Warn), Ok(Vouched::Not(why)) if why.contains("not signed")));
-        assert!(vouched(Signatures::Require).is_err_and(|why| why.contains("not signed")));
+        assert_eq!(verified(Signatures::Off), Ok(Verified::Unasked));
+        assert!(matches!(verified(Signatures::Warn), Ok(Verified::Not(why)) if why.contains("not signed")));
+        assert!(verified(Signatures::Require).is_err_and(|why| why.contains("not signed")));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //!     worker: { … }
 //!     command: [mpirun, …]
 //!     files: { hostfile: "…", other: { contains: "…" } }
-//!     wants: { shared-memory: 8Gi }
+//!     capabilities: { shared-memory: 8Gi }
 //!     notes: [part of a note]
 //! - name: a wrong setting
 //!   settings: { key: nonsense }
@@ -28,7 +28,7 @@ mod expect;
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
+    api::labels,
     job::ValidJob,
     plan::{Change, Edit, EnvEdit, EnvValue, File, Place, Plan},
     policy::ClusterPolicy,
@@ -187,7 +187,7 @@ impl Vector {
 
 impl After {
     fn plan(&self) -> Plan {
-        let roles = [(wire::ROLE_LAUNCHER, &self.launcher), (wire::ROLE_WORKER, &self.worker)];
+        let roles = [(labels::ROLE_LAUNCHER, &self.launcher), (labels::ROLE_WORKER, &self.worker)];
         let edit = |role: &str, name: &str, value: &str| Edit {
             by: SO_FAR.into(),
             group: Some(role.to_owned()),

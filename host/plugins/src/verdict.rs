@@ -1,13 +1,13 @@
-//! What becomes of a wish.
+//! What becomes of a request.
 
 use coxswain_model::pin::Digest;
 
-/// What became of a wish.
+/// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It served before: nothing to tell.
+    /// It served before: nothing to report.
     Unchanged,
-    /// New jobs get it. What to tell beside that.
+    /// New jobs get it. What to say beside that.
     Serves(String),
     /// What served before serves in its place, as the administrator asked.
     RolledBack(Digest),
@@ -17,7 +17,7 @@ pub enum Verdict {
     Refused(Refusal),
 }
 
-/// Why a wish does not serve.
+/// Why a request does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// For the author, or for whoever wrote the ConfigMap.
@@ -33,7 +33,7 @@ impl Refusal {
     }
 
     /// Something beside the bytes is at fault, or this moment.
-    pub fn of_wish(why: String) -> Self {
+    pub fn of_request(why: String) -> Self {
         Self { why, bytes: false }
     }
 }

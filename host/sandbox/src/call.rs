@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(2);
 /// 10,000 hosts has 380 KB.
 const RESULT_BYTES: usize = 4 << 20;
 
-/// Who is told of every call.
+/// Who is notified of every call.
 pub type Observer = Arc<dyn Fn(&Call<'_>) + Send + Sync>;
 
 /// What a call cost, for metrics.

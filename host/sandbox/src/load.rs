@@ -50,7 +50,7 @@ impl Sandbox {
         Self::with(Compiler::Here, None)
     }
 
-    /// Starts an engine; `observer` is told of every call, on the caller's thread.
+    /// Starts an engine; `observer` is notified of every call, on the caller's thread.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! Does what no plugin should. Never shipped: it is there so that tests see the sandbox and the policy hold.
 //!
-//! The setting `deed` picks what `render`, `follow` and `tune` do; in other functions it behaves. `none` gives an empty
+//! The setting `behaviour` picks what `render`, `follow` and `tune` do; in other functions it behaves. `none` gives an empty
 //! plan.
 
+mod behaviours;
 mod bindings;
-mod deeds;
 
 use bindings::exports::coxswain::plugin::{about, launcher, tuner};
 use coxswain_plugin_kit::{
@@ -12,10 +12,10 @@ use coxswain_plugin_kit::{
     types::{Failure, File, Job, Member, Plan, Setting, Violation},
 };
 
-const DEED: &str = "deed";
+const BEHAVIOUR: &str = "behaviour";
 
 const SETTINGS: &[Declared] =
-    &[Declared { key: DEED, kind: Kind::Text, default: "none", summary: "what to do wrong" }];
+    &[Declared { key: BEHAVIOUR, kind: Kind::Text, default: "none", summary: "what to do wrong" }];
 
 struct Hostile;
 
@@ -56,5 +56,5 @@ impl tuner::Guest for Hostile {
 
 fn act(job: &Job) -> Result<Plan, Failure> {
     let settings = Settings::parse(SETTINGS, &job.settings)?;
-    deeds::perform(settings.text(DEED), job)
+    behaviours::perform(settings.text(BEHAVIOUR), job)
 }

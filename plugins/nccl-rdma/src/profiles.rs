@@ -52,7 +52,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Complete as environment, files and wants.
+    /// Complete as environment, files and capabilities.
     const fn complete(name: &'static str, values: &'static [&'static str]) -> Self {
         Self { name, values, needs: "", refused: "", is_for_rccl: false }
     }

@@ -1,4 +1,4 @@
-//! A profile's variables as files, edits and wishes of a plan.
+//! A profile's variables as files, edits and capability requests of a plan.
 
 mod forward;
 mod users;
@@ -50,7 +50,7 @@ pub fn plan(job: &Job, so_far: &Plan, profile: &Profile, settings: Settings) -> 
     environment(&mut draft, job, &variables);
     let names = handed_on(&variables);
     forward::add(&mut draft, job, so_far, &names, settings);
-    wants(&mut draft, settings);
+    capabilities(&mut draft, settings);
     draft
 }
 
@@ -108,16 +108,16 @@ fn handed_on(variables: &[Variable]) -> Vec<&str> {
     variables.iter().map(|(name, _)| &**name).filter(|name| travels(name)).collect()
 }
 
-fn wants(draft: &mut Draft, settings: Settings) {
-    let mut want = |kind: &str, parameter: Option<String>| {
+fn capabilities(draft: &mut Draft, settings: Settings) {
+    let mut request = |kind: &str, parameter: Option<String>| {
         let want = Want { kind: kind.into(), parameter };
         draft.edits.push(Edit { group: None, change: Change::Want(want) });
     };
     let size = settings.text(SHARED_MEMORY);
     if size != NONE {
-        want("shared-memory", Some(size).filter(|size| !size.is_empty()).map(Into::into));
+        request("shared-memory", Some(size).filter(|size| !size.is_empty()).map(Into::into));
     }
     if settings.flag(LOCK_MEMORY) {
-        want("lock-memory", None);
+        request("lock-memory", None);
     }
 }

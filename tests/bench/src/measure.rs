@@ -126,7 +126,7 @@ pub struct Restart {
 pub struct Memory {
     /// Pods of jobs, launchers included.
     pub pods: usize,
-    /// Resident MB of a new process after its first pass over all jobs.
+    /// Resident MB of a new process after its first reconcile over all jobs.
     pub fresh: f64,
     /// The most it had.
     pub peak: f64,

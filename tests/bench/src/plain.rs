@@ -1,5 +1,5 @@
 //! The plain client: makes the objects that the operator would make, over several connections and as fast as the API
-//! server takes them. Nothing is decided, watched or retried. What it reaches is the raw ceiling.
+//! server takes them. Nothing is decided, watched or retried. What it reaches is what the operator is compared with.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ pub struct Published {
     pub jobs_tuned: &'static [Point],
     /// Writes in the life of one job, over its workers; limits lifted.
     pub writes: &'static [Point],
-    /// Resident MB of a new process after its first pass, over pods of 3 KB environment.
+    /// Resident MB of a new process after its first reconcile, over pods of 3 KB environment.
     pub memory: &'static [Point],
 }
 

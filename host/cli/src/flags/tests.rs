@@ -42,12 +42,27 @@ fn unknown_flags_are_usage_errors() {
 
 #[test]
 fn only_capabilities_that_there_are_can_be_granted() {
-    assert_eq!(read("").unwrap().allow_wants, [""; 0]);
+    assert_eq!(read("").unwrap().allow_capabilities, [""; 0]);
     assert_eq!(
-        read("--allow-wants=shared-memory,lock-memory").unwrap().allow_wants,
+        read("--allow-capabilities=shared-memory,lock-memory").unwrap().allow_capabilities,
         ["shared-memory", "lock-memory"]
     );
-    assert_eq!(read("--allow-wants=lock-memroy").unwrap_err().exit_code(), 2);
+    assert_eq!(read("--allow-capabilities=lock-memroy").unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn a_flag_is_read_by_its_earlier_name_too_unless_the_new_one_is_there_and_help_names_the_new_one() {
+    let allowed = |line| read(line).unwrap().options().unwrap().rules.policy.capabilities;
+
+    assert_eq!(allowed("--allow-wants=lock-memory"), ["lock-memory"]);
+    assert_eq!(allowed("--allow-wants=lock-memory --allow-capabilities=shared-memory"), ["shared-memory"]);
+    assert_eq!(read("").unwrap().renamed(), []);
+    assert_eq!(
+        read("-allow-wants=lock-memory").unwrap().renamed(),
+        [("--allow-wants", "--allow-capabilities")]
+    );
+    let help = read("--help").unwrap_err().to_string();
+    assert!(help.contains("--allow-capabilities") && !help.contains("--allow-wants"), "{help}");
 }
 
 #[test]
@@ -55,9 +70,9 @@ fn rates_bound_only_where_they_are_set() {
     let unset = read("").unwrap();
     let set = read("--kube-api-qps=50 --controller-queue-burst=7").unwrap();
 
-    assert_eq!((unset.api_rate(), unset.pass_rate()), (None, None));
+    assert_eq!((unset.api_rate(), unset.reconcile_rate()), (None, None));
     assert_eq!(set.api_rate(), Some(Rate { qps: 50.0, burst: 10.0 }));
-    assert_eq!(set.pass_rate(), Some(Rate { qps: 10.0, burst: 7.0 }));
+    assert_eq!(set.reconcile_rate(), Some(Rate { qps: 10.0, burst: 7.0 }));
 }
 
 #[test]

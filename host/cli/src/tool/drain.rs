@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use coxswain_model::api::wire;
+use coxswain_model::api::{labels, scheduling};
 use k8s_openapi::api::{
     batch::v1::Job,
     coordination::v1::Lease,
@@ -61,7 +61,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
             "note: {holder} holds the lease {}/{}. If that is Coxswain, scale it to 0 first, or new jobs will wait at \
              new gates",
             arguments.lock_namespace,
-            wire::OPERATOR_NAME,
+            labels::OPERATOR_NAME,
         )?;
     }
     let mut total = Opened::default();
@@ -91,7 +91,7 @@ impl fmt::Display for Opened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} launchers let go, {} suspended launchers will not wait when they are resumed",
+            "{} launchers released, {} suspended launchers will not wait when they are resumed",
             self.pods, self.templates
         )?;
         if self.fixed > 0 {
@@ -110,7 +110,7 @@ async fn open_all(client: &Client, namespace: Option<&str>, out: &mut impl Write
     let mut opened = Opened::default();
     // Jobs first: a template that is changed now makes no pod with a gate afterwards.
     let jobs: Api<Job> = api(client, namespace);
-    let ours = ListParams::default().labels(wire::LABEL_JOB);
+    let ours = ListParams::default().labels(labels::LABEL_JOB);
     for job in jobs.list(&ours).await.context("listing launcher Jobs")? {
         match held_by(&job) {
             Some(Held::Template { position }) => {
@@ -129,10 +129,10 @@ async fn open_all(client: &Client, namespace: Option<&str>, out: &mut impl Write
     let pods: Api<Pod> = api(client, namespace);
     let launchers = format!(
         "{}={},{}={}",
-        wire::LABEL_OPERATOR_NAME,
-        wire::OPERATOR_NAME,
-        wire::LABEL_JOB_ROLE,
-        wire::ROLE_LAUNCHER
+        labels::LABEL_OPERATOR_NAME,
+        labels::OPERATOR_NAME,
+        labels::LABEL_JOB_ROLE,
+        labels::ROLE_LAUNCHER
     );
     for pod in pods.list(&ListParams::default().labels(&launchers)).await.context("listing launcher pods")? {
         if let Some(Held::Pod { position }) = held(&pod)
@@ -171,7 +171,7 @@ fn held_by(job: &Job) -> Option<Held> {
 }
 
 fn position(spec: &PodSpec) -> Option<usize> {
-    spec.scheduling_gates.iter().flatten().position(|gate| gate.name == wire::GATE_WORKERS)
+    spec.scheduling_gates.iter().flatten().position(|gate| gate.name == scheduling::GATE_WORKERS)
 }
 
 /// Takes our gate out of the list at `gates`, and only ours; other gates keep their places.
@@ -179,7 +179,7 @@ fn removal(version: Option<&str>, gates: &str, position: usize) -> Value {
     let gate = format!("{gates}/{position}");
     json!([
         {"op": "test", "path": "/metadata/resourceVersion", "value": version},
-        {"op": "test", "path": format!("{gate}/name"), "value": wire::GATE_WORKERS},
+        {"op": "test", "path": format!("{gate}/name"), "value": scheduling::GATE_WORKERS},
         {"op": "remove", "path": gate},
     ])
 }
@@ -218,8 +218,8 @@ fn shown(object: &impl ResourceExt) -> String {
 /// Who holds the operator's lease, if anybody does.
 async fn leader(client: &Client, namespace: &str) -> Result<Option<String>> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let lease = leases.get_opt(wire::OPERATOR_NAME).await;
-    let lease = lease.with_context(|| format!("reading the lease {namespace}/{}", wire::OPERATOR_NAME))?;
+    let lease = leases.get_opt(labels::OPERATOR_NAME).await;
+    let lease = lease.with_context(|| format!("reading the lease {namespace}/{}", labels::OPERATOR_NAME))?;
     let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
     let now = jiff::Timestamp::now();
     let lasts = Duration::from_secs(u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0));
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn job(suspend: bool, status: &Value) -> Job {
-        let gates = json!([{"name": "example.com/license"}, {"name": wire::GATE_WORKERS}]);
+        let gates = json!([{"name": "example.com/license"}, {"name": scheduling::GATE_WORKERS}]);
         let template = json!({"spec": {"containers": [], "schedulingGates": gates}});
         serde_json::from_value(json!({
             "metadata": {"name": "pi-launcher"},

@@ -52,7 +52,7 @@ fn word(item: Item) -> &'static str {
         Item::Port => "port",
         Item::Command => "command",
         Item::PrefixCommand => "prefix",
-        Item::Want => "want",
+        Item::Capability => "capability",
     }
 }
 

@@ -9,7 +9,7 @@ mod list;
 mod new;
 mod pack;
 mod report;
-mod standing;
+mod status;
 
 use std::process::ExitCode;
 
@@ -28,11 +28,11 @@ pub enum Command {
     Pack(pack::Arguments),
     /// Show what another component would change in the objects of jobs; exits 1 if anything.
     Diff(diff::Arguments),
-    /// Show the plugins of a cluster: what serves new jobs, what was refused, how many jobs live by each.
+    /// Show the plugins of a cluster: what serves new jobs, what was refused, how many active jobs use each.
     List(list::List),
     /// Show everything about one plugin of a cluster; exits 1 if it does not serve.
     Status(list::Status),
-    /// Let a component serve that would change the plans of live jobs, where its ConfigMap says onChange: hold.
+    /// Let a component serve that would change the plans of active jobs, where its ConfigMap says onChange: hold.
     Approve(decide::Approve),
     /// Let new jobs have the component that served before.
     Rollback(decide::Back),

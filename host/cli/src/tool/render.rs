@@ -78,7 +78,7 @@ async fn rendering(arguments: &Arguments) -> Result<Rendering> {
         let plugin = rendering::load(&plugins, file, None, BTreeMap::new()).await?;
         job = job.with_plugin(Some(plugin.name()));
     } else {
-        arguments.around.load_floor(&plugins).await?;
+        arguments.around.load_bundled(&plugins).await?;
     }
     match Rendering::of(job, claims, &plugins).await? {
         Ok(rendering) => Ok(rendering),

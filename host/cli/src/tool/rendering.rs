@@ -9,21 +9,22 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, capabilities, resource},
     claims::{ClaimFacts, Facts, Source},
     desired::{self, Desired, Gang},
     explain::{self, Explained},
     job::{ValidJob, Verdict, violation},
+    observed::ObservedState,
     pin::Pin,
     plan::Plan,
     policy::{ClusterPolicy, Granted},
-    seen::Seen,
     status::RenderError,
 };
 use coxswain_sandbox::Plugin;
 use serde_json::Value;
 
 use super::plugin::component;
+use crate::flags::either;
 use coxswain_plugins::{NoPlan, Plugins, Rules, trial};
 
 /// What serves beside the plugins that a tool names itself, and where.
@@ -40,7 +41,11 @@ pub struct Around {
     cluster_domain: String,
     /// As the operator's flag.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    #[arg(value_parser = [wire::WANT_SHARED_MEMORY, wire::WANT_LOCK_MEMORY])]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
+    allow_capabilities: Vec<String>,
+    /// What `--allow-capabilities` was called before; read for one more release, where that one is absent.
+    #[arg(long, hide = true, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(value_parser = [capabilities::CAPABILITY_SHARED_MEMORY, capabilities::CAPABILITY_LOCK_MEMORY])]
     allow_wants: Vec<String>,
 }
 
@@ -75,9 +80,17 @@ impl Around {
 
     /// Plugins with these tuners loaded, and nothing else yet.
     pub async fn plugins(&self) -> Result<Plugins> {
+        if !self.allow_wants.is_empty() {
+            eprintln!(
+                "coxswain: --allow-wants is called --allow-capabilities now; the old name is read for one more release"
+            );
+        }
         let mut rules = Rules {
             cluster_domain: self.domain().map(str::to_owned),
-            policy: ClusterPolicy { wants: self.allow_wants.clone(), ..ClusterPolicy::default() },
+            policy: ClusterPolicy {
+                capabilities: either(&self.allow_capabilities, &self.allow_wants),
+                ..ClusterPolicy::default()
+            },
             ..Rules::default()
         };
         for tuner in &self.tuner {
@@ -91,8 +104,8 @@ impl Around {
     }
 
     /// Loads what the directory holds; names that are taken stay.
-    pub async fn load_floor(&self, plugins: &Plugins) -> Result<()> {
-        plugins.load_floor(&self.plugin_dir).await
+    pub async fn load_bundled(&self, plugins: &Plugins) -> Result<()> {
+        plugins.load_bundled(&self.plugin_dir).await
     }
 }
 
@@ -131,7 +144,7 @@ impl Rendering {
             Err(render_error) => return Ok(Err(render_error)),
         };
         let gated = desired::launcher::gated(&job, &Gang::Off);
-        let (plan, chain) = match plugins.plan(&job, &pin, &Seen::default(), gated).await {
+        let (plan, chain) = match plugins.plan(&job, &pin, &ObservedState::default(), gated).await {
             Ok(planned) => planned,
             Err(NoPlan::RenderError(render_error)) => return Ok(Err(render_error)),
             Err(NoPlan::Unavailable(error)) => return Err(error),
@@ -151,8 +164,8 @@ impl Rendering {
         objects.push(secret.clone());
         objects.extend(pod_group.as_ref().map(|(_, group)| group.clone()));
         for index in 0..self.job.workers() {
-            if let Some(stamp) = workers {
-                let pod = stamp.manifest(index);
+            if let Some(template) = workers {
+                let pod = template.manifest(index);
                 objects.push(serde_json::from_str(&pod).with_context(|| format!("reading worker {index}"))?);
             }
         }
@@ -181,11 +194,11 @@ fn read(file: &Path) -> Result<(MpiJob, ClaimFacts)> {
     };
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&text).with_context(|| format!("reading {shown} as YAML"))?;
-    let is_job = |one: &Value| one.get("kind").is_some_and(|kind| kind == wire::KIND);
+    let is_job = |one: &Value| one.get("kind").is_some_and(|kind| kind == resource::KIND);
     let (mut jobs, others): (Vec<Value>, Vec<Value>) =
         if documents.len() == 1 { (documents, vec![]) } else { documents.into_iter().partition(is_job) };
     let job = jobs.pop().filter(|_| jobs.is_empty());
-    let raw = job.with_context(|| format!("reading {shown}: it must hold one {}", wire::KIND))?;
+    let raw = job.with_context(|| format!("reading {shown}: it must hold one {}", resource::KIND))?;
     let job = trial::raw_job(raw).map_err(anyhow::Error::msg).with_context(|| format!("reading {shown}"))?;
     let facts = |object: &Value| Some((Source::described_by(object)?.key(), Facts::read(object)));
     Ok((job, others.iter().filter_map(facts).collect()))

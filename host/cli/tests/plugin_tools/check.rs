@@ -39,8 +39,8 @@ fn every_shipped_plugin_may_serve_and_says_what_it_costs_at_each_size() {
 #[test]
 fn a_plugin_that_does_what_none_may_fails_the_check_that_says_so() {
     let here = folder("check-hostile");
-    let of = |deed: &str| {
-        let settings = file(&here, deed, &format!("deed: {deed}\n"));
+    let of = |behaviour: &str| {
+        let settings = file(&here, behaviour, &format!("behaviour: {behaviour}\n"));
         json(&["plugin", "check", &component("hostile"), "--settings", &settings])
     };
 

@@ -56,10 +56,10 @@ fn a_changed_variable_is_shown_where_it_is_and_nowhere_else() {
     );
 }
 
-/// The objects that differ between two deeds of the hostile plugin, which sets its variables in every pod.
-fn deeds(old: &str, new: &str) -> Vec<Value> {
+/// The objects that differ between two behaviours of the hostile plugin, which sets its variables in every pod.
+fn behaviours(old: &str, new: &str) -> Vec<Value> {
     let here = folder(&format!("diff-{old}-{new}"));
-    let [old, new] = [old, new].map(|deed| file(&here, deed, &format!("deed: {deed}\n")));
+    let [old, new] = [old, new].map(|behaviour| file(&here, behaviour, &format!("behaviour: {behaviour}\n")));
     let hostile = component("hostile");
     let words = ["plugin", "diff", &hostile, &hostile, "--settings", &old, "--new-settings", &new];
     let said = coxswain(&[&words, ["-o", "json", &*example("pi.yaml")].as_slice()].concat());
@@ -71,7 +71,7 @@ fn deeds(old: &str, new: &str) -> Vec<Value> {
 
 #[test]
 fn workers_that_change_alike_are_told_once() {
-    let objects = deeds("fickle", "tell");
+    let objects = behaviours("fickle", "echo");
 
     let pods: Vec<&Value> =
         objects.iter().filter(|object| object["object"].as_str().unwrap().starts_with("Pod/")).collect();
@@ -82,7 +82,7 @@ fn workers_that_change_alike_are_told_once() {
 
 #[test]
 fn a_job_that_only_the_new_one_refuses_loses_its_objects() {
-    let objects = deeds("fickle", "preload");
+    let objects = behaviours("fickle", "preload");
 
     let of = |name: &str| objects.iter().find(|object| object["object"] == name).unwrap();
     assert_eq!(of("refusal")["change"], "added");

@@ -5,7 +5,7 @@ use std::fs;
 use coxswain_model::pin::Digest;
 use coxswain_plugins::{
     signature::Keys,
-    source::{self, Wish},
+    source::{self, PluginRequest},
     vectors,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -57,7 +57,7 @@ fn what_is_packed_is_what_the_operator_reads() {
     ]);
 
     let map = map(&said);
-    let candidate = Wish::read("openmpi", &map).unwrap().candidate;
+    let candidate = PluginRequest::read("openmpi", &map).unwrap().candidate;
     assert_eq!(candidate.bytes, bytes);
     assert_eq!(candidate.settings["tree-spawn"], "false");
     assert_eq!(map.metadata.namespace.as_deref(), Some("mpi-operator"));
@@ -76,7 +76,10 @@ fn a_packed_component_is_the_same_plugin() {
 
     let map = map(&said);
     assert!(map.binary_data.as_ref().unwrap().contains_key(source::WASM_GZ));
-    assert_eq!(Wish::read("mpich", &map).unwrap().candidate.bytes, fs::read(component("mpich")).unwrap());
+    assert_eq!(
+        PluginRequest::read("mpich", &map).unwrap().candidate.bytes,
+        fs::read(component("mpich")).unwrap()
+    );
 }
 
 #[test]
@@ -86,7 +89,7 @@ fn who_may_use_it_and_whether_it_waits_for_approval_is_packed_too() {
     let map = map(&said);
     let data = map.data.as_ref().unwrap();
     assert_eq!((&*data["namespaces"], &*data["onChange"]), ("team-a, hpc-*", "hold"));
-    assert!(Wish::read("mpich", &map).unwrap().holds);
+    assert!(PluginRequest::read("mpich", &map).unwrap().holds);
     let said = coxswain(&["plugin", "pack", &component("mpich"), "--only-for", "Team A"]);
     assert!(said.code == Some(1) && said.err.contains("data.namespaces"), "{said:?}");
 }

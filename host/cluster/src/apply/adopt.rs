@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use coxswain_model::{
-    api::wire,
-    seen::Uid,
+    api::{annotations, resource},
+    observed::Uid,
     step::{FailureReason, Kind, ObjectName, StepFailure},
 };
 use http::Method;
@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     kinds::written,
+    limiter::Flow,
     metadata::AnyObject,
-    pace::Flow,
     rest::{Call, MERGE_PATCH, Refused, persist::Stop},
 };
 
@@ -92,7 +92,7 @@ impl Applier<'_> {
 
     /// What is on its way out, or was left by a job of the same name, will be gone in a moment.
     fn foreign(&self, object: ObjectName, meta: &ObjectMeta) -> StepFailure {
-        let by_this_name = |kind: &str, name: &str| kind == wire::KIND && name == self.job.names().job();
+        let by_this_name = |kind: &str, name: &str| kind == resource::KIND && name == self.job.names().job();
         let leftover =
             meta.owner_references.iter().flatten().any(|owner| by_this_name(&owner.kind, &owner.name));
         let message = format!(
@@ -121,7 +121,7 @@ impl Applier<'_> {
 
 /// The ConfigMap says of pin and content what was to be written.
 fn holds_the_same(meta: &ObjectMeta, annotations: &Value) -> bool {
-    [wire::ANNOTATION_PIN, wire::ANNOTATION_CONTENT].into_iter().all(|key| {
+    [annotations::ANNOTATION_PIN, annotations::ANNOTATION_CONTENT].into_iter().all(|key| {
         let there = meta.annotations.as_ref().and_then(|there| there.get(key));
         there.map(String::as_str) == annotations.get(key).and_then(Value::as_str)
     })

@@ -1,7 +1,7 @@
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels, resource},
     job::Verdict,
-    seen::{PodPhase, Seen, Uid, Version},
+    observed::{ObservedState, PodPhase, Uid, Version},
     step::{FailureReason, Kind},
 };
 use pretty_assertions::assert_eq;
@@ -11,10 +11,10 @@ use super::*;
 use crate::{
     kind::Watched as _,
     kinds::{DecodedMpiJob, DecodedPod},
-    pace::Pace,
+    leadership::Leadership,
+    limiter::ConcurrencyLimiter,
     rate::Rate,
     rest::Call,
-    standing::Standing,
 };
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 
@@ -42,10 +42,10 @@ fn key() -> JobKey {
 }
 
 fn owners() -> Value {
-    json!([{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": UID, "controller": true}])
+    json!([{"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": UID, "controller": true}])
 }
 
-/// The cluster as a pass writes to it, over a server that answers with `answer`.
+/// The cluster as a reconcile writes to it, over a server that answers with `answer`.
 struct Bench {
     fake: Fake,
     rest: Rest,
@@ -63,10 +63,10 @@ impl Bench {
     fn at(rate: Option<Rate>, answer: impl Fn(&Fake, &Asked) -> Reply + Send + Sync + 'static) -> Self {
         let fake = Fake::default();
         let metrics = Arc::new(Metrics::new().unwrap());
-        let pace = Pace::new(rate, Arc::clone(&metrics));
-        tokio::spawn(Arc::clone(&pace).run());
+        let limiter = ConcurrencyLimiter::new(rate, Arc::clone(&metrics));
+        tokio::spawn(Arc::clone(&limiter).run());
         let client = fake.client(Duration::from_millis(20), answer);
-        let rest = Rest::new(client, pace, Arc::clone(&metrics));
+        let rest = Rest::new(client, limiter, Arc::clone(&metrics));
         Self { fake, rest, index: Shared::default(), metrics, job: job() }
     }
 
@@ -82,8 +82,8 @@ impl Bench {
         applier.apply(steps).await
     }
 
-    fn seen(&self) -> Seen {
-        self.index.read().seen(&key(), &self.job)
+    fn observed(&self) -> ObservedState {
+        self.index.read().observed(&key(), &self.job)
     }
 }
 
@@ -96,7 +96,7 @@ fn object(kind: Kind, name: &str) -> ObjectName {
 }
 
 fn manifest(name: &str) -> Value {
-    json!({"metadata": {"name": name, "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}, "ownerReferences": owners()}})
+    json!({"metadata": {"name": name, "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"}, "ownerReferences": owners()}})
 }
 
 fn create(kind: Kind, name: &str, wave: Wave) -> Step {
@@ -106,7 +106,7 @@ fn create(kind: Kind, name: &str, wave: Wave) -> Step {
 fn workers(indexes: impl IntoIterator<Item = u32>) -> Step {
     let pod = json!({
         "metadata": {"namespace": "team-a", "ownerReferences": owners(), "labels": {
-            wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: "worker", wire::LABEL_OPERATOR_NAME: wire::OPERATOR_NAME}},
+            labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: "worker", labels::LABEL_OPERATOR_NAME: labels::OPERATOR_NAME}},
         "spec": {},
     });
     Step::CreateWorkers {
@@ -157,12 +157,12 @@ async fn what_was_created_is_seen_at_once() {
         ])
         .await;
 
-    let seen = bench.seen();
+    let observed = bench.observed();
     let uid = Uid::from(UID);
-    assert!(seen.service.unwrap().object.is_controlled_by(&uid));
-    assert!(seen.config.unwrap().object.is_controlled_by(&uid));
-    assert!(seen.launcher.unwrap().object.is_controlled_by(&uid));
-    let pods: Vec<_> = seen.pods.iter().map(|pod| (pod.index, pod.phase)).collect();
+    assert!(observed.service.unwrap().object.is_controlled_by(&uid));
+    assert!(observed.config.unwrap().object.is_controlled_by(&uid));
+    assert!(observed.launcher.unwrap().object.is_controlled_by(&uid));
+    let pods: Vec<_> = observed.pods.iter().map(|pod| (pod.index, pod.phase)).collect();
     assert_eq!(pods, [(0, PodPhase::Pending), (1, PodPhase::Pending), (2, PodPhase::Pending)]);
 }
 
@@ -218,7 +218,7 @@ async fn a_quota_met_on_the_way_stops_what_stands_in_line() {
 
     assert!(bench.fake.asked().len() < 400, "{} requests", bench.fake.asked().len());
     assert_eq!(done.failures.len(), REPORTED);
-    assert_eq!(bench.seen().pods.len(), done.created);
+    assert_eq!(bench.observed().pods.len(), done.created);
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,7 +246,7 @@ fn times(fake: &Fake, asked: &Asked) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_by_itself_is_tried_again_in_the_same_pass() {
+async fn what_may_pass_by_itself_is_tried_again_in_the_same_reconcile() {
     for status in [429, 500, 502, 503, 504] {
         let bench = Bench::new(move |fake, asked| {
             if times(fake, asked) < 3 { Reply::refused(status, "x") } else { all_well(fake, asked) }
@@ -266,10 +266,10 @@ async fn a_creation_that_was_not_answered_is_found_by_the_next_try() {
     let hangs = fake.clone();
     let client = fake.uneven(
         move |_| Duration::from_millis(if hangs.asked().len() == 1 { 60_000 } else { 20 }),
-        occupied(existing(&owners(), &json!({wire::LABEL_JOB: "pi"}))),
+        occupied(existing(&owners(), &json!({labels::LABEL_JOB: "pi"}))),
     );
-    let pace = Pace::new(None, Arc::clone(&bench.metrics));
-    bench.rest = Rest::new(client, pace, Arc::clone(&bench.metrics));
+    let limiter = ConcurrencyLimiter::new(None, Arc::clone(&bench.metrics));
+    bench.rest = Rest::new(client, limiter, Arc::clone(&bench.metrics));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
@@ -325,8 +325,8 @@ async fn a_server_that_does_not_answer_is_given_up_on() {
     let fake = Fake::default();
     let mut bench = Bench::new(all_well);
     let client = fake.client(Duration::from_hours(1), all_well);
-    let pace = Pace::new(None, Arc::clone(&bench.metrics));
-    bench.rest = Rest::new(client, pace, Arc::clone(&bench.metrics));
+    let limiter = ConcurrencyLimiter::new(None, Arc::clone(&bench.metrics));
+    bench.rest = Rest::new(client, limiter, Arc::clone(&bench.metrics));
     let start = Instant::now();
 
     let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
@@ -337,7 +337,7 @@ async fn a_server_that_does_not_answer_is_given_up_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_does_not_begin_writes_for_ever() {
+async fn a_reconcile_does_not_begin_writes_for_ever() {
     let deletes = (0..500).map(|index| Step::Delete {
         object: object(Kind::Pod, &format!("pi-worker-{index}")),
         uid: Uid::from("p"),
@@ -349,7 +349,7 @@ async fn a_pass_does_not_begin_writes_for_ever() {
 
         let (done, left) = bench.apply(steps).await;
 
-        assert!(left, "another pass is due");
+        assert!(left, "another reconcile is due");
         assert_eq!(start.elapsed().as_secs(), BUDGET.as_secs());
         let begun = bench.fake.asked().len();
         assert!((105..=111).contains(&begun), "the burst and 20 s at 5 a second, not {begun}");
@@ -360,7 +360,7 @@ async fn a_pass_does_not_begin_writes_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_cannot_be_sent_is_no_sign_of_load() {
     let bench = Bench::new(all_well);
-    let limit = bench.rest.pace().limit();
+    let limit = bench.rest.limiter().limit();
 
     for _ in 0..10 {
         let call =
@@ -370,7 +370,7 @@ async fn a_request_that_cannot_be_sent_is_no_sign_of_load() {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    assert_eq!(bench.rest.pace().limit(), limit);
+    assert_eq!(bench.rest.limiter().limit(), limit);
     assert_eq!(bench.fake.lines(), Vec::<String>::new());
 }
 
@@ -384,18 +384,18 @@ async fn the_servers_word_slows_down_and_a_webhooks_does_not() {
             let body = json!({"kind": "Status", "reason": "TooManyRequests", "message": message});
             Reply { body, ..Reply::refused(429, "TooManyRequests") }
         });
-        let limit = bench.rest.pace().limit();
+        let limit = bench.rest.limiter().limit();
 
         bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
-        assert_eq!(bench.rest.pace().limit() < limit, halved, "{message}");
+        assert_eq!(bench.rest.limiter().limit() < limit, halved, "{message}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_has_lost_the_lease_sends_nothing() {
     let mut bench = Bench::new(all_well);
-    bench.rest = bench.rest.while_leading(Standing::default());
+    bench.rest = bench.rest.while_leading(Leadership::default());
 
     let (done, _) = bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
 
@@ -406,15 +406,15 @@ async fn who_has_lost_the_lease_sends_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_began_in_one_term_sends_nothing_in_a_later_one() {
     let mut bench = Bench::new(all_well);
-    let (standing, deadline) = (Standing::default(), Duration::from_secs(10));
-    standing.renewed(Instant::now(), deadline);
-    bench.rest = bench.rest.while_leading(standing.clone()).in_term(standing.term());
+    let (leadership, deadline) = (Leadership::default(), Duration::from_secs(10));
+    leadership.renewed(Instant::now(), deadline);
+    bench.rest = bench.rest.while_leading(leadership.clone()).in_term(leadership.term());
     bench.apply(vec![create(Kind::Service, "pi", Wave::Dependencies)]).await;
     assert_eq!(bench.fake.lines(), ["POST services pi"]);
 
-    standing.lost();
-    standing.renewed(Instant::now(), deadline);
-    assert!(standing.leads());
+    leadership.lost();
+    leadership.renewed(Instant::now(), deadline);
+    assert!(leadership.leads());
     let (done, _) = bench.apply(vec![create(Kind::Service, "po", Wave::Dependencies)]).await;
 
     assert_eq!(done.failures[0].reason, FailureReason::Unavailable);
@@ -451,20 +451,20 @@ async fn what_the_mpi_operator_made_gets_the_label_that_our_watches_select() {
     assert_eq!(done, Done::default());
     assert_eq!(bench.fake.lines(), ["POST jobs pi-launcher", "GET pi-launcher", "PATCH pi-launcher"]);
     let patch = &bench.fake.asked()[2];
-    assert_eq!(patch.body, json!({"metadata": {"uid": "l", "labels": {wire::LABEL_JOB: "pi"}}}));
+    assert_eq!(patch.body, json!({"metadata": {"uid": "l", "labels": {labels::LABEL_JOB: "pi"}}}));
     assert_eq!(patch.content, "application/merge-patch+json");
-    assert!(bench.seen().launcher.unwrap().suspended);
+    assert!(bench.observed().launcher.unwrap().suspended);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_whose_answer_was_lost_counts_as_done() {
-    let bench = Bench::new(occupied(existing(&owners(), &json!({wire::LABEL_JOB: "pi"}))));
+    let bench = Bench::new(occupied(existing(&owners(), &json!({labels::LABEL_JOB: "pi"}))));
 
     let (done, _) = bench.apply(vec![create(Kind::Job, "pi-launcher", Wave::Pods)]).await;
 
     assert_eq!(done.failures, []);
     assert_eq!(bench.fake.lines(), ["POST jobs pi-launcher", "GET pi-launcher"]);
-    assert!(bench.seen().launcher.is_some());
+    assert!(bench.observed().launcher.is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -475,7 +475,7 @@ async fn what_belongs_to_someone_else_is_left_alone() {
 
     assert_eq!(done.failures[0].reason, FailureReason::Foreign);
     assert_eq!(bench.fake.lines(), ["POST jobs pi-launcher", "GET pi-launcher"]);
-    assert_eq!(bench.seen().launcher, None);
+    assert_eq!(bench.observed().launcher, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -527,8 +527,8 @@ async fn what_another_operator_made_is_found_by_name_and_the_launcher_last() {
             "PATCH pi-launcher"
         ]
     );
-    let seen = bench.seen();
-    assert!(seen.service.is_some() && seen.config.is_some() && seen.launcher.is_some());
+    let observed = bench.observed();
+    assert!(observed.service.is_some() && observed.config.is_some() && observed.launcher.is_some());
 }
 
 fn delete(version: Option<u64>) -> Step {
@@ -541,7 +541,7 @@ fn delete(version: Option<u64>) -> Step {
 
 fn with_worker(bench: &Bench) {
     let pod = json!({"metadata": {"name": "pi-worker-0", "namespace": "team-a", "uid": "p", "resourceVersion": "5",
-        "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: "worker"}}});
+        "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: "worker"}}});
     let (key, row) = serde_json::from_value::<DecodedPod>(pod).unwrap().row().unwrap();
     bench.index.write().pods.shown(&key, row);
 }
@@ -552,13 +552,13 @@ async fn a_delete_names_the_object_that_it_means() {
     let bench = Bench::new(move |_, _| Reply::ok(pod.clone()));
     with_worker(&bench);
 
-    let (done, another_pass) = bench.apply(vec![delete(Some(5))]).await;
+    let (done, another_reconcile) = bench.apply(vec![delete(Some(5))]).await;
 
-    assert_eq!((done.deleted, another_pass), (1, false), "the watch tells when it is gone");
+    assert_eq!((done.deleted, another_reconcile), (1, false), "the watch tells when it is gone");
     let options = &bench.fake.asked()[0].body;
     assert_eq!(options["preconditions"], json!({"uid": "p", "resourceVersion": "5"}));
     assert_eq!(options["propagationPolicy"], "Background");
-    let pod = &bench.seen().pods[0];
+    let pod = &bench.observed().pods[0];
     assert_eq!((pod.deleting, pod.version), (true, Version(9)));
 }
 
@@ -568,10 +568,10 @@ async fn what_is_gone_already_is_as_good_as_deleted() {
         let bench = Bench::new(move |_, _| Reply::refused(status, "x"));
         with_worker(&bench);
 
-        let (done, another_pass) = bench.apply(vec![delete(None)]).await;
+        let (done, another_reconcile) = bench.apply(vec![delete(None)]).await;
 
-        assert_eq!((done.deleted, done.failures.len(), bench.seen().pods.len()), (1, 0, 0), "{status}");
-        assert!(another_pass, "nothing more is heard of it");
+        assert_eq!((done.deleted, done.failures.len(), bench.observed().pods.len()), (1, 0, 0), "{status}");
+        assert!(another_reconcile, "nothing more is heard of it");
     }
     let bench = Bench::new(|_, _| Reply::refused(409, "Conflict"));
     let (done, _) = bench.apply(vec![delete(Some(5))]).await;
@@ -585,9 +585,9 @@ async fn what_goes_at_once_is_looked_after_at_once() {
     let bench = Bench::new(move |_, _| Reply::ok(status.clone()));
     with_worker(&bench);
 
-    let (done, another_pass) = bench.apply(vec![delete(None)]).await;
+    let (done, another_reconcile) = bench.apply(vec![delete(None)]).await;
 
-    assert_eq!((done.deleted, another_pass, bench.seen().pods.len()), (1, true, 0));
+    assert_eq!((done.deleted, another_reconcile, bench.observed().pods.len()), (1, true, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -633,7 +633,7 @@ async fn a_patch_is_refused_if_the_object_has_changed() {
 #[tokio::test(start_paused = true)]
 async fn a_launcher_that_ran_before_is_reset_and_then_resumed() {
     let stored = json!({"metadata": {"name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "8",
-        "labels": {wire::LABEL_JOB: "pi"}}, "spec": {"suspend": true}, "status": {"startTime": "2026-01-01T00:00:00Z"}});
+        "labels": {labels::LABEL_JOB: "pi"}}, "spec": {"suspend": true}, "status": {"startTime": "2026-01-01T00:00:00Z"}});
     let bench = Bench::new(move |_, asked| match asked.method {
         http::Method::PUT => Reply::ok(asked.body.clone()),
         http::Method::PATCH => {
@@ -658,7 +658,7 @@ async fn a_launcher_that_ran_before_is_reset_and_then_resumed() {
     assert_eq!(asked[1].body["status"], json!({"startTime": null}));
     assert_eq!(asked[2].body["metadata"]["resourceVersion"], "9");
     assert_eq!(asked[2].body.pointer("/spec/template/spec/nodeSelector"), Some(&json!({"a": "b"})));
-    assert!(!bench.seen().launcher.unwrap().suspended);
+    assert!(!bench.observed().launcher.unwrap().suspended);
 }
 
 /// The rows are there, the objects are not: the watch has lost their ends.
@@ -700,8 +700,8 @@ async fn what_a_write_does_not_find_is_forgotten() {
             let mut object = manifest(name);
             object["metadata"]["uid"] = name.into();
             object["metadata"]["resourceVersion"] = "5".into();
-            object["metadata"]["labels"][wire::LABEL_JOB_NAME] = "pi".into();
-            object["metadata"]["labels"][wire::LABEL_JOB_ROLE] = "launcher".into();
+            object["metadata"]["labels"][labels::LABEL_JOB_NAME] = "pi".into();
+            object["metadata"]["labels"][labels::LABEL_JOB_ROLE] = "launcher".into();
             (crate::kinds::written(kind).wrote)(&bench.index, &object.to_string().into());
         }
 
@@ -711,13 +711,13 @@ async fn what_a_write_does_not_find_is_forgotten() {
             assert_eq!(done.failures[0].reason, FailureReason::Conflict);
         }
 
-        let seen = bench.seen();
+        let observed = bench.observed();
         let rows = [
-            seen.service.is_some(),
-            seen.config.is_some(),
-            seen.secret.is_some(),
-            seen.launcher.is_some(),
-            !seen.pods.is_empty(),
+            observed.service.is_some(),
+            observed.config.is_some(),
+            observed.secret.is_some(),
+            observed.launcher.is_some(),
+            !observed.pods.is_empty(),
         ];
         assert_eq!(rows.into_iter().filter(|stays| *stays).count(), left, "{rows:?}");
     }
@@ -728,7 +728,8 @@ async fn what_a_write_does_not_find_is_forgotten() {
 async fn a_config_map_with_another_pin_stops_the_reconcile_and_is_seen() {
     let config = |pin: &str| {
         let mut config = manifest("pi-config");
-        config["metadata"]["annotations"] = json!({wire::ANNOTATION_PIN: pin, wire::ANNOTATION_CONTENT: "c"});
+        config["metadata"]["annotations"] =
+            json!({annotations::ANNOTATION_PIN: pin, annotations::ANNOTATION_CONTENT: "c"});
         config
     };
     for (theirs, created) in [("theirs", 0), ("ours", 1)] {
@@ -751,6 +752,6 @@ async fn a_config_map_with_another_pin_stops_the_reconcile_and_is_seen() {
         let reasons: Vec<_> = done.failures.iter().map(|failure| failure.reason).collect();
         assert_eq!((done.created, reasons.len()), (created, 1 - created), "{theirs}");
         assert!(reasons.iter().all(|reason| *reason == FailureReason::Conflict));
-        assert_eq!(bench.seen().config.unwrap().pin.as_deref(), Some(theirs));
+        assert_eq!(bench.observed().config.unwrap().pin.as_deref(), Some(theirs));
     }
 }

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use coxswain_model::{
-    api::wire,
+    api::scheduling,
     desired::{launcher, secret},
-    seen::{Uid, Version},
+    observed::{Uid, Version},
     step::{FailureReason, Kind, ObjectName, StepFailure},
 };
 use http::Method;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Applier, Result1, Wrote};
 use crate::{
     kinds::{WrittenKind, written},
-    pace::Flow,
+    limiter::Flow,
     rest::{Call, JSON_PATCH, MERGE_PATCH, Refused, persist::Stop},
     world,
 };
@@ -91,7 +91,7 @@ impl Applier<'_> {
             path = format!("{path}/{subresource}");
         }
         let call = Call::new(object.kind.as_str(), Method::PATCH, path).body(MERGE_PATCH, change.to_string());
-        let body = self.write_seen(&object, uid, call).await?;
+        let body = self.write_observed(&object, uid, call).await?;
         (written(object.kind).wrote)(self.index, &body);
         Ok(Wrote::Changed)
     }
@@ -104,11 +104,11 @@ impl Applier<'_> {
             let reset = json!({"metadata": {"uid": uid.to_string(), "resourceVersion": version}, "status": {"startTime": null}});
             let path = format!("{}/status", self.path(&object));
             let call = Call::new(kind, Method::PATCH, path).body(MERGE_PATCH, reset.to_string());
-            current = parsed(&object, &self.write_seen(&object, uid, call).await?)?;
+            current = parsed(&object, &self.write_observed(&object, uid, call).await?)?;
         }
         let call =
             Call::new(kind, Method::PUT, self.path(&object)).json(&launcher::resumed(current, desired));
-        let body = self.write_seen(&object, uid, call).await?;
+        let body = self.write_observed(&object, uid, call).await?;
         (written(object.kind).wrote)(self.index, &body);
         Ok(Wrote::Changed)
     }
@@ -116,7 +116,7 @@ impl Applier<'_> {
     /// The object as it is, if it is still the one with this uid.
     async fn read(&self, object: &ObjectName, uid: &Uid) -> Result<Value, Stop<StepFailure>> {
         let call = Call::new(object.kind.as_str(), Method::GET, self.path(object));
-        let body = self.write_seen(object, uid, call).await?;
+        let body = self.write_observed(object, uid, call).await?;
         let current = parsed(object, &body)?;
         if current.pointer("/metadata/uid").and_then(Value::as_str) == Some(&*uid.to_string()) {
             return Ok(current);
@@ -130,7 +130,7 @@ impl Applier<'_> {
         let gate = format!("/spec/schedulingGates/{position}");
         let patch = json!([
             {"op": "test", "path": "/metadata/resourceVersion", "value": version.0.to_string()},
-            {"op": "test", "path": format!("{gate}/name"), "value": wire::GATE_WORKERS},
+            {"op": "test", "path": format!("{gate}/name"), "value": scheduling::GATE_WORKERS},
             {"op": "remove", "path": gate},
         ]);
         let call = Call::new("Pod", Method::PATCH, self.path(&object)).body(JSON_PATCH, patch.to_string());
@@ -139,15 +139,15 @@ impl Applier<'_> {
                 (written(Kind::Pod).wrote)(self.index, &body);
                 Ok(Wrote::Changed)
             }
-            // A test that does not hold is answered with 422: the pod has changed since it was seen.
+            // A test that does not hold is answered with 422: the pod has changed since it was observed.
             Err(Stop::Failed(refused)) if refused.code == 422 => {
                 Err(StepFailure { reason: FailureReason::Conflict, ..failure(object, &refused) }.into())
             }
             Err(Stop::Failed(refused)) => {
-                let seen = self.index.read();
-                let pod = seen.pods.of(&self.key).iter().find(|pod| *pod.name == *object.name);
+                let observed = self.index.read();
+                let pod = observed.pods.of(&self.key).iter().find(|pod| *pod.name == *object.name);
                 let pod_uid = pod.map(|pod| pod.uid.clone());
-                drop(seen);
+                drop(observed);
                 if let Some(uid) = pod_uid {
                     self.drop_if_gone(&object, &uid, &refused);
                 }
@@ -184,8 +184,8 @@ impl Applier<'_> {
         Ok(if went { Wrote::Gone } else { Wrote::Deleted })
     }
 
-    /// A request about the object of this uid. If there is none of its name, it is forgotten, whatever the watch has told.
-    async fn write_seen(
+    /// A request about the object of this uid. If there is none of its name, it is forgotten, whatever the watch has reported.
+    async fn write_observed(
         &self,
         object: &ObjectName,
         uid: &Uid,
@@ -206,7 +206,7 @@ impl Applier<'_> {
         }
     }
 
-    /// A request about an object that was seen.
+    /// A request about an object that was observed.
     pub(super) async fn write(&self, object: &ObjectName, call: Call) -> Result<Bytes, Stop<StepFailure>> {
         let sent = self.persist(written(object.kind).flow, answered(call, written(object.kind))).await;
         sent.map_err(|stop| stop.map(|refused| changed(object.clone(), &refused)))
@@ -232,7 +232,7 @@ pub(super) fn failure(object: ObjectName, refused: &Refused) -> StepFailure {
     StepFailure { object, reason: refused.failure(), message: refused.message.clone() }
 }
 
-/// For objects that were seen: 404 means that what was seen is out of date.
+/// For objects that were observed: 404 means that what was observed is out of date.
 fn changed(object: ObjectName, refused: &Refused) -> StepFailure {
     let failed = failure(object, refused);
     if refused.code == 404 { StepFailure { reason: FailureReason::Conflict, ..failed } } else { failed }

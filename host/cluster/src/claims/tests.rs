@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{metrics::Metrics, pace::Pace};
+use crate::{limiter::ConcurrencyLimiter, metrics::Metrics};
 use coxswain_test_support::api_server::{Fake, Reply};
 
 fn job(claims: &Value) -> ValidJob {
@@ -35,7 +35,7 @@ async fn ask(claims: Value, answer: fn(&str) -> Reply) -> (Result<Claims, Failed
     let fake = Fake::default();
     let metrics = Arc::new(Metrics::new().unwrap());
     let client = fake.client(Duration::ZERO, move |_, asked| answer(&asked.path));
-    let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), metrics);
+    let rest = Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), metrics);
     let read = read(&rest, &job(&claims), &JobKey::new("team-a", "pi")).await;
     (read, fake.asked().into_iter().map(|asked| asked.path).collect())
 }

@@ -1,8 +1,9 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::events::told::QUEUE;
-use crate::pace::Pace;
+use crate::events::pending::QUEUE;
+use crate::limiter::ConcurrencyLimiter;
+use coxswain_model::api::resource;
 use coxswain_test_support::api_server::{Asked, Fake, Reply};
 
 /// Of an answer.
@@ -10,8 +11,8 @@ const LATENCY: Duration = Duration::from_millis(5);
 
 fn subject(name: &str) -> Subject {
     Subject {
-        api_version: wire::API_VERSION,
-        kind: wire::KIND,
+        api_version: resource::API_VERSION,
+        kind: resource::KIND,
         namespace: "team-a".into(),
         name: name.into(),
         uid: format!("uid of {name}"),
@@ -51,7 +52,7 @@ fn uneven_bench(
     let fake = Fake::default();
     let metrics = Arc::new(Metrics::new().unwrap());
     let client = fake.uneven(latency, |_, asked| Reply::ok(asked.body.clone()));
-    let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let rest = Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, writer) = channel(set(rest), metrics);
     let (stop, stopped) = watch::channel(false);
     Bench { fake, sink, stop, writer: tokio::spawn(writer.run(stopped)) }
@@ -74,7 +75,7 @@ fn hangs(asked: &Asked) -> Duration {
 async fn an_event_looks_as_clients_of_the_mpi_operator_expect() {
     let bench = bench();
 
-    bench.sink.tell(subject("pi"), event("MPIJob team-a/pi is running"));
+    bench.sink.emit(subject("pi"), event("MPIJob team-a/pi is running"));
     tokio::time::sleep(Duration::from_secs(1)).await;
 
     let asked = bench.fake.asked()[0].clone();
@@ -99,10 +100,10 @@ async fn the_same_event_again_raises_a_count() {
     let bench = bench();
 
     for _ in 0..3 {
-        bench.sink.tell(subject("pi"), event("a"));
+        bench.sink.emit(subject("pi"), event("a"));
     }
     tokio::time::sleep(REPEAT + Duration::from_secs(1)).await;
-    bench.sink.tell(subject("pi"), event("a"));
+    bench.sink.emit(subject("pi"), event("a"));
     tokio::time::sleep(Duration::from_secs(1)).await;
 
     let asked = bench.fake.asked();
@@ -118,15 +119,15 @@ async fn a_noisy_job_is_cut_short_and_a_quiet_one_is_not() {
     let bench = bench();
 
     for n in 0..100 {
-        bench.sink.tell(subject("noisy"), event(&n.to_string()));
+        bench.sink.emit(subject("noisy"), event(&n.to_string()));
     }
-    bench.sink.tell(subject("quiet"), event("a"));
+    bench.sink.emit(subject("quiet"), event("a"));
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(bench.fake.asked().len(), 26);
 
     tokio::time::sleep(REFILL).await;
     for n in 0..100 {
-        bench.sink.tell(subject("noisy"), event(&n.to_string()));
+        bench.sink.emit(subject("noisy"), event(&n.to_string()));
     }
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(bench.fake.asked().len(), 27);
@@ -137,7 +138,7 @@ async fn more_events_than_can_wait_are_dropped_and_nobody_waits() {
     let bench = bench();
 
     for n in 0..2 * QUEUE {
-        bench.sink.tell(subject(&n.to_string()), event("a"));
+        bench.sink.emit(subject(&n.to_string()), event("a"));
     }
     tokio::time::sleep(Duration::from_mins(10)).await;
 
@@ -148,7 +149,7 @@ async fn more_events_than_can_wait_are_dropped_and_nobody_waits() {
 async fn what_waits_when_the_process_ends_is_still_written() {
     let bench = bench();
     for n in 0..50 {
-        bench.sink.tell(subject(&n.to_string()), event("a"));
+        bench.sink.emit(subject(&n.to_string()), event("a"));
     }
 
     bench.stop.send_replace(true);
@@ -159,16 +160,16 @@ async fn what_waits_when_the_process_ends_is_still_written() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_of_one_term_is_not_written_in_the_next() {
-    let standing = Standing::default();
-    let bench = bench_with(|rest| rest.while_leading(standing.clone()));
-    let begin = || standing.renewed(Instant::now(), Duration::from_secs(10));
+    let leadership = Leadership::default();
+    let bench = bench_with(|rest| rest.while_leading(leadership.clone()));
+    let begin = || leadership.renewed(Instant::now(), Duration::from_secs(10));
 
-    bench.sink.tell(subject("pi"), event("told by a standby"));
+    bench.sink.emit(subject("pi"), event("told by a standby"));
     begin();
-    bench.sink.tell(subject("pi"), event("told in the first term"));
-    standing.lost();
+    bench.sink.emit(subject("pi"), event("told in the first term"));
+    leadership.lost();
     begin();
-    bench.sink.tell(subject("pi"), event("told in the second term"));
+    bench.sink.emit(subject("pi"), event("told in the second term"));
     tokio::time::sleep(Duration::from_secs(1)).await;
 
     let messages: Vec<_> =
@@ -180,11 +181,11 @@ async fn an_event_of_one_term_is_not_written_in_the_next() {
 async fn a_namespace_whose_events_are_never_answered_delays_nobody_elses() {
     let bench = uneven_bench(hangs, |rest| rest);
     for n in 0..50 {
-        bench.sink.tell(subject_in("hanging", &n.to_string()), event("a"));
+        bench.sink.emit(subject_in("hanging", &n.to_string()), event("a"));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     for n in 0..50 {
-        bench.sink.tell(subject_in("team-b", &n.to_string()), event("a"));
+        bench.sink.emit(subject_in("team-b", &n.to_string()), event("a"));
     }
 
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -198,16 +199,16 @@ async fn a_namespace_whose_events_are_never_answered_delays_nobody_elses() {
 async fn many_such_namespaces_delay_nobody_elses_once_they_are_known() {
     let bench = uneven_bench(hangs, |rest| rest);
     for n in 0..400 {
-        bench.sink.tell(subject_in(&format!("hanging-{}", n % 10), &n.to_string()), event("a"));
+        bench.sink.emit(subject_in(&format!("hanging-{}", n % 10), &n.to_string()), event("a"));
     }
     // Where nobody at all is answered it is the API server that is silent.
     for n in 0..60 {
-        bench.sink.tell(subject_in("team-c", &n.to_string()), event("a"));
+        bench.sink.emit(subject_in("team-c", &n.to_string()), event("a"));
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 
     for n in 0..50 {
-        bench.sink.tell(subject_in("team-b", &n.to_string()), event("a"));
+        bench.sink.emit(subject_in("team-b", &n.to_string()), event("a"));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
 
@@ -220,9 +221,9 @@ async fn events_of_one_object_are_written_in_the_order_in_which_they_were_told()
         |asked: &Asked| if asked.body["message"] == "0" { Duration::from_secs(5) } else { LATENCY };
     let bench = uneven_bench(slow_first, |rest| rest);
     for n in 0..5 {
-        bench.sink.tell(subject("pi"), event(&n.to_string()));
+        bench.sink.emit(subject("pi"), event(&n.to_string()));
     }
-    bench.sink.tell(subject("other"), event("beside"));
+    bench.sink.emit(subject("other"), event("beside"));
 
     tokio::time::sleep(Duration::from_secs(10)).await;
 
@@ -236,12 +237,12 @@ async fn events_of_one_object_are_written_in_the_order_in_which_they_were_told()
 async fn a_namespace_that_fills_the_queue_loses_its_own_events() {
     let bench = uneven_bench(hangs, |rest| rest);
     for n in 0..2 * QUEUE {
-        bench.sink.tell(subject_in("hanging", &n.to_string()), event("a"));
+        bench.sink.emit(subject_in("hanging", &n.to_string()), event("a"));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
 
     for n in 0..50 {
-        bench.sink.tell(subject_in("team-b", &n.to_string()), event("a"));
+        bench.sink.emit(subject_in("team-b", &n.to_string()), event("a"));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
 

@@ -1,4 +1,4 @@
-//! Events that wait to be written, in the order in which they were told, object by object.
+//! Events that wait to be written, in the order in which they were emitted, object by object.
 //!
 //! Where there is no room for one more, the namespace that has most of them loses its newest: nobody's silence is
 //! another one's noise.
@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::told::{QUEUE, Told};
+use super::pending::{PendingEvent, QUEUE};
 
 /// See the module.
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct Queues {
 /// Of one object.
 struct Queue {
     number: u64,
-    events: VecDeque<Told>,
+    events: VecDeque<PendingEvent>,
     /// One of them is being written: no other queue may begin for the object.
     is_writing: bool,
     _there: oneshot::Sender<()>,
@@ -49,23 +49,23 @@ pub(super) struct Queued {
 
 impl Waiting {
     /// Puts an event last in its object's queue. False if one was lost for want of room, this one or another.
-    pub(super) fn push(&mut self, told: Told) -> bool {
-        let namespace: Arc<str> = told.subject.namespace.as_str().into();
+    pub(super) fn push(&mut self, pending: PendingEvent) -> bool {
+        let namespace: Arc<str> = pending.subject.namespace.as_str().into();
         let is_full = self.total >= QUEUE;
         if is_full && !self.make_room(&namespace) {
             return false;
         }
-        let object: Arc<str> = told.subject.holder().into();
+        let object: Arc<str> = pending.subject.holder().into();
         let queues = self.namespaces.entry(Arc::clone(&namespace)).or_default();
         self.total += 1;
         queues.total += 1;
         if let Some(queue) = queues.objects.get_mut(&object) {
-            queue.events.push_back(told);
+            queue.events.push_back(pending);
             return !is_full;
         }
         self.numbers += 1;
         let (number, (there, lost)) = (self.numbers, oneshot::channel());
-        let queue = Queue { number, events: VecDeque::from([told]), is_writing: false, _there: there };
+        let queue = Queue { number, events: VecDeque::from([pending]), is_writing: false, _there: there };
         queues.objects.insert(Arc::clone(&object), queue);
         self.begun.push(Queued { namespace, object, number, lost });
         !is_full
@@ -77,14 +77,14 @@ impl Waiting {
     }
 
     /// The next event of a queue, which is written now.
-    pub(super) fn take(&mut self, of: &Queued) -> Option<Told> {
+    pub(super) fn take(&mut self, of: &Queued) -> Option<PendingEvent> {
         let queues = self.namespaces.get_mut(&of.namespace)?;
         let queue = queues.objects.get_mut(&of.object).filter(|queue| queue.number == of.number)?;
-        let told = queue.events.pop_front()?;
+        let pending = queue.events.pop_front()?;
         queue.is_writing = true;
         queues.total -= 1;
         self.total -= 1;
-        Some(told)
+        Some(pending)
     }
 
     /// What was taken is written. Whether that was the queue's last event, which ends it.
@@ -133,9 +133,9 @@ mod tests {
     use super::*;
     use coxswain_model::status::Event;
 
-    use crate::events::told::Subject;
+    use crate::events::pending::Subject;
 
-    fn told(namespace: &str, number: usize) -> Told {
+    fn pending(namespace: &str, number: usize) -> PendingEvent {
         let subject = Subject {
             api_version: "v1",
             kind: "Pod",
@@ -145,21 +145,21 @@ mod tests {
             version: String::new(),
         };
         let event = Event { warning: false, reason: String::new(), message: String::new() };
-        Told { subject, event, component: "", term: None }
+        PendingEvent { subject, event, component: "", term: None }
     }
 
     #[test]
     fn what_was_lost_leaves_nothing_behind() {
         let mut waiting = Waiting::default();
         for number in 0..QUEUE {
-            assert!(waiting.push(told("noisy", number)));
+            assert!(waiting.push(pending("noisy", number)));
         }
         let mut begun = waiting.begun();
-        let first = waiting.take(&begun[0]).map(|told| told.subject.name);
+        let first = waiting.take(&begun[0]).map(|pending| pending.subject.name);
         assert_eq!(first.as_deref(), Some("0"));
 
         for number in 0..=100 {
-            waiting.push(told("other", number));
+            waiting.push(pending("other", number));
         }
 
         assert_eq!(waiting.total, QUEUE);

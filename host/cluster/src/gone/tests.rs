@@ -8,7 +8,7 @@ use std::{
 };
 
 use coxswain_model::{
-    api::wire,
+    api::{labels, resource},
     job::{ValidJob, Verdict},
     phase::{self, Phase},
 };
@@ -21,9 +21,9 @@ use crate::{
     key::JobKey,
     kind::Watched as _,
     kinds::DecodedMpiJob,
+    limiter::ConcurrencyLimiter,
     live::{Claimed, Live},
     metrics::Metrics,
-    pace::Pace,
     rest::Rest,
     wake::Wake,
 };
@@ -50,9 +50,9 @@ impl Bench {
             }
         });
         let metrics = Arc::new(Metrics::new().unwrap());
-        let pace = Pace::new(None, Arc::clone(&metrics));
-        tokio::spawn(Arc::clone(&pace).run());
-        let rest = Rest::new(client, pace, Arc::clone(&metrics));
+        let limiter = ConcurrencyLimiter::new(None, Arc::clone(&metrics));
+        tokio::spawn(Arc::clone(&limiter).run());
+        let rest = Rest::new(client, limiter, Arc::clone(&metrics));
         let (events, _) = events::channel(rest.clone(), Arc::clone(&metrics));
         let wake: Wake = Arc::new(|_, _| {});
         let index = Shared::default();
@@ -83,9 +83,9 @@ impl Bench {
 fn launcher() -> Value {
     json!({"metadata": {
         "name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "7",
-        "labels": {wire::LABEL_JOB: "pi"},
+        "labels": {labels::LABEL_JOB: "pi"},
         "ownerReferences": [
-            {"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true},
+            {"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true},
         ],
     }})
 }

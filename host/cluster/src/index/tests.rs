@@ -1,8 +1,8 @@
 use coxswain_model::{
-    api::wire,
+    api::{labels, resource, scheduling},
     desired::Gang,
     job::Verdict,
-    seen::{LauncherGone, Uid, Version},
+    observed::{LauncherGone, Uid, Version},
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -40,11 +40,11 @@ fn valid(index: &Index) -> ValidJob {
     }
 }
 
-fn pod(role: &str, name: &str, created: &str, version: u64) -> PodSeen {
+fn pod(role: &str, name: &str, created: &str, version: u64) -> ObservedPod {
     let object = json!({"metadata": {
         "name": name, "namespace": "team-a", "uid": format!("u-{name}"), "resourceVersion": version.to_string(),
         "creationTimestamp": created,
-        "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: role},
+        "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: role},
     }});
     serde_json::from_value::<DecodedPod>(object).unwrap().row().unwrap().1
 }
@@ -55,19 +55,19 @@ fn a_job_is_seen_with_everything_that_bears_its_names() {
     index.jobs.shown(&key(), job_row("1", &json!({})));
     for (name, version) in [("pi-files", "2"), ("pi-config", "3"), ("unrelated", "4")] {
         let config = json!({"metadata": {"name": name, "namespace": "team-a", "uid": name,
-            "resourceVersion": version, "labels": {wire::LABEL_JOB: "pi"}}});
+            "resourceVersion": version, "labels": {labels::LABEL_JOB: "pi"}}});
         let row = serde_json::from_value::<DecodedConfigMap>(config.clone()).unwrap().row().unwrap().1;
         index.configs.shown(&key(), row);
         let row = serde_json::from_value::<DecodedSecret>(config).unwrap().row().unwrap().1;
         index.secrets.shown(&key(), row);
     }
 
-    let seen = index.seen(&key(), &valid(&index));
+    let observed = index.observed(&key(), &valid(&index));
 
-    assert_eq!(seen.config.unwrap().object.uid, Uid::from("pi-config"));
-    assert_eq!(seen.files.unwrap().object.uid, Uid::from("pi-files"));
-    assert_eq!(seen.secret, None);
-    assert_eq!(seen.service, None);
+    assert_eq!(observed.config.unwrap().object.uid, Uid::from("pi-config"));
+    assert_eq!(observed.files.unwrap().object.uid, Uid::from("pi-files"));
+    assert_eq!(observed.secret, None);
+    assert_eq!(observed.service, None);
 }
 
 #[test]
@@ -84,11 +84,11 @@ fn workers_come_by_index_and_launchers_by_age() {
         index.pods.shown(&key(), pod(role, name, created, version));
     }
 
-    let seen = index.seen(&key(), &valid(&index));
+    let observed = index.observed(&key(), &valid(&index));
 
-    let order: Vec<(u32, &str)> = seen.pods.iter().map(|pod| (pod.index, &*pod.name)).collect();
+    let order: Vec<(u32, &str)> = observed.pods.iter().map(|pod| (pod.index, &*pod.name)).collect();
     assert_eq!(order, [(9, ""), (10, ""), (0, "pi-launcher-b"), (0, "pi-launcher-a")]);
-    assert_eq!(seen.pods[0].created, late.parse::<Timestamp>().unwrap());
+    assert_eq!(observed.pods[0].created, late.parse::<Timestamp>().unwrap());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_new_version_without_a_change_is_the_one_that_the_next_write_rests_on() {
 }
 
 #[test]
-fn a_status_is_no_wish_and_an_annotation_is_one() {
+fn a_status_asks_for_nothing_and_an_annotation_does() {
     let plain = job_row("1", &json!({}));
 
     assert!(plain.asks_the_same(&job_row("2", &json!({"status": {"startTime": "2026-01-01T00:00:00Z"}}))));
@@ -123,12 +123,12 @@ fn a_status_is_no_wish_and_an_annotation_is_one() {
 }
 
 /// A launcher's pod.
-fn launcher(version: u64, changes: &serde_json::Value) -> PodSeen {
+fn launcher(version: u64, changes: &serde_json::Value) -> ObservedPod {
     let mut object = json!({
         "metadata": {
             "name": "pi-launcher-a", "namespace": "team-a", "uid": "l", "resourceVersion": version.to_string(),
             "creationTimestamp": "2026-01-01T00:00:00Z",
-            "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: wire::ROLE_LAUNCHER},
+            "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: labels::ROLE_LAUNCHER},
         },
         "status": {"phase": "Running"},
     });
@@ -146,7 +146,7 @@ fn noon() -> Timestamp {
 fn asked(index: &mut Index) -> Option<Timestamp> {
     index.note_left(noon());
     index.jobs.shown(&key(), job_row("90", &json!({})));
-    index.seen(&key(), &valid(index)).asked
+    index.observed(&key(), &valid(index)).asked
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_job_is_told_when_the_launcher_of_an_earlier_one_left() {
     index.pods.ended(&key(), &launcher(4, &json!({})));
 
     assert_eq!(asked(&mut index), Some(noon()));
-    index.departures.expire(noon() + coxswain_model::gate::DNS_CACHE);
+    index.launcher_exits.expire(noon() + coxswain_model::gate::DNS_CACHE);
     assert_eq!(asked(&mut index), None);
 }
 
@@ -171,7 +171,7 @@ fn a_launcher_leaves_when_it_ends_and_not_when_its_pod_is_removed_later() {
     index.pods.shown(&key(), launcher(3, &json!({"status": {"phase": "Succeeded"}})));
     assert_eq!(asked(&mut index), Some(noon()));
 
-    index.departures = Departures::default();
+    index.launcher_exits = LauncherExits::default();
     index.pods.ended(&key(), &launcher(4, &json!({"status": {"phase": "Succeeded"}})));
 
     assert_eq!(asked(&mut index), None);
@@ -180,7 +180,7 @@ fn a_launcher_leaves_when_it_ends_and_not_when_its_pod_is_removed_later() {
 #[test]
 fn a_launcher_that_waited_at_its_gate_has_asked_nobody() {
     let mut index = Index::default();
-    let gated = json!({"spec": {"schedulingGates": [{"name": wire::GATE_WORKERS}]}});
+    let gated = json!({"spec": {"schedulingGates": [{"name": scheduling::GATE_WORKERS}]}});
     index.pods.shown(&key(), launcher(2, &gated));
     index.pods.ended(&key(), &launcher(3, &gated));
 
@@ -214,13 +214,13 @@ fn a_launcher_that_a_new_list_lacks_has_left() {
 }
 
 /// The launcher Job of [`key`].
-fn launcher_job(version: u64, end: Option<&str>) -> Named<LauncherSeen> {
+fn launcher_job(version: u64, end: Option<&str>) -> Named<ObservedLauncher> {
     let end = end.map(|kind| json!([{"type": kind, "status": "True"}]));
     let object = json!({
         "metadata": {
             "name": "pi-launcher", "namespace": "team-a", "uid": "lj", "resourceVersion": version.to_string(),
-            "labels": {wire::LABEL_JOB: "pi"},
-            "ownerReferences": [{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true}],
+            "labels": {labels::LABEL_JOB: "pi"},
+            "ownerReferences": [{"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true}],
         },
         "status": {"conditions": end},
     });
@@ -238,8 +238,8 @@ fn with_launcher(end: Option<&str>) -> Index {
 
 fn look(index: &mut Index) -> (Option<bool>, LauncherGone) {
     index.note_left(noon());
-    let seen = index.seen(&key(), &valid(index));
-    (seen.launcher.map(|launcher| launcher.end.is_some()), seen.launcher_gone)
+    let observed = index.observed(&key(), &valid(index));
+    (observed.launcher.map(|launcher| launcher.end.is_some()), observed.launcher_gone)
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_launcher_job_that_is_deleted_before_its_end_is_told_from_one_that_a_new_lis
     relisted.launchers.listed_all(Version(50));
     assert_eq!(look(&mut relisted), (None, LauncherGone::Unknown));
     relisted.gone.not_found(key(), &Uid::from("j"));
-    assert_eq!(look(&mut relisted), (None, LauncherGone::Unseen));
+    assert_eq!(look(&mut relisted), (None, LauncherGone::Unobserved));
 }
 
 #[test]

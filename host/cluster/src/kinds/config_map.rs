@@ -1,9 +1,9 @@
 //! `ConfigMap`, metadata alone: both of each job.
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels, resource},
+    observed::{ObservedConfig, ObservedObject, Uid},
     pin,
-    seen::{ConfigSeen, ObjectSeen, Uid},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -29,24 +29,25 @@ impl Watched for DecodedConfigMap {
     const FACTS: Facts =
         Facts { kind: "ConfigMap", api_version: "v1", plural: "configmaps", metadata_only: true };
 
-    type Row = Named<ConfigSeen>;
+    type Row = Named<ObservedConfig>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let mut object = object(&self.metadata);
         if object.controller.is_none() {
             let owners = self.metadata.owner_references.iter().flatten();
             object.controller = owners
-                .filter(|owner| owner.kind == wire::KIND && owner.api_version == wire::API_VERSION)
+                .filter(|owner| owner.kind == resource::KIND && owner.api_version == resource::API_VERSION)
                 .map(|owner| Uid::from(clipped(&owner.uid)))
                 .next();
         }
-        let seen = ConfigSeen {
+        let observed = ObservedConfig {
             object,
-            content: annotation(&self.metadata, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
+            content: annotation(&self.metadata, annotations::ANNOTATION_CONTENT)
+                .map(|text| clipped(text).into()),
+            pin: annotation(&self.metadata, annotations::ANNOTATION_PIN).map(pin::kept),
         };
-        Some((job, Named::new(&self.metadata, seen)))
+        Some((job, Named::new(&self.metadata, observed)))
     }
 
     fn rows(index: &Index) -> &Table<Self::Row> {
@@ -62,12 +63,12 @@ impl Written for DecodedConfigMap {
     const ANSWERED_BY_METADATA: bool = true;
 }
 
-impl HoldsObject for ConfigSeen {
-    fn object(&self) -> &ObjectSeen {
+impl HoldsObject for ObservedConfig {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

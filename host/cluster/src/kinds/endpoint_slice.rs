@@ -1,8 +1,8 @@
 //! `EndpointSlice` of a job's Service, which it has its labels from. Nothing of it is written.
 
 use coxswain_model::{
-    api::wire,
-    seen::{ObjectSeen, SliceSeen, Uid},
+    api::labels,
+    observed::{ObservedObject, ObservedSlice, Uid},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -54,10 +54,10 @@ impl Watched for DecodedEndpointSlice {
         metadata_only: false,
     };
 
-    type Row = Named<SliceSeen>;
+    type Row = Named<ObservedSlice>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         // As CoreDNS reads them: an endpoint without a word on readiness is ready.
         let is_published = |endpoint: &Endpoint| {
             endpoint.conditions.ready != Some(false)
@@ -66,8 +66,8 @@ impl Watched for DecodedEndpointSlice {
         };
         let endpoints = self.endpoints.into_iter().flatten().filter(is_published);
         let pods = endpoints.filter_map(|endpoint| Some(Uid::from(clipped(&endpoint.target_ref?.uid))));
-        let seen = SliceSeen { object: object(&self.metadata), pods: pods.collect() };
-        Some((job, Named::new(&self.metadata, seen)))
+        let observed = ObservedSlice { object: object(&self.metadata), pods: pods.collect() };
+        Some((job, Named::new(&self.metadata, observed)))
     }
 
     fn rows(index: &Index) -> &Table<Self::Row> {
@@ -79,12 +79,12 @@ impl Watched for DecodedEndpointSlice {
     }
 }
 
-impl HoldsObject for SliceSeen {
-    fn object(&self) -> &ObjectSeen {
+impl HoldsObject for ObservedSlice {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

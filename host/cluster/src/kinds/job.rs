@@ -1,9 +1,9 @@
 //! `Job` of the launcher.
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, labels},
+    observed::{LauncherEnd, ObservedLauncher, ObservedObject},
     pin,
-    seen::{LauncherEnd, LauncherSeen, ObjectSeen},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -47,10 +47,10 @@ struct Status {
 impl Watched for DecodedJob {
     const FACTS: Facts = Facts { kind: "Job", api_version: "batch/v1", plural: "jobs", metadata_only: false };
 
-    type Row = Named<LauncherSeen>;
+    type Row = Named<ObservedLauncher>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let status = self.status;
         let ended = |condition: &&Condition| {
             matches!(condition.kind.as_str(), "Complete" | "Failed") && condition.status == "True"
@@ -61,15 +61,15 @@ impl Watched for DecodedJob {
             message: condition.message.clone(),
             time: status.completion_time,
         });
-        let seen = LauncherSeen {
+        let observed = ObservedLauncher {
             object: object(&self.metadata),
-            pin: annotation(&self.metadata, wire::ANNOTATION_PIN).map(pin::kept),
+            pin: annotation(&self.metadata, annotations::ANNOTATION_PIN).map(pin::kept),
             suspended: self.spec.suspend.unwrap_or(false),
             started: status.start_time.is_some(),
             failed: status.failed,
             end,
         };
-        Some((job, Named::new(&self.metadata, seen)))
+        Some((job, Named::new(&self.metadata, observed)))
     }
 
     fn rows(index: &Index) -> &Table<Self::Row> {
@@ -86,14 +86,14 @@ impl Written for DecodedJob {
     const HOLDS_USERS_TEMPLATE: bool = true;
 }
 
-impl HoldsObject for LauncherSeen {
+impl HoldsObject for ObservedLauncher {
     const REMEMBERED: bool = true;
 
-    fn object(&self) -> &ObjectSeen {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

@@ -1,6 +1,6 @@
 //! `MPIJob`, whole: the one kind of which everything is kept, packed.
 
-use coxswain_model::api::{MpiJob, mpijob, wire};
+use coxswain_model::api::{MpiJob, mpijob, resource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 
@@ -25,8 +25,12 @@ pub struct DecodedMpiJob {
 }
 
 impl Watched for DecodedMpiJob {
-    const FACTS: Facts =
-        Facts { kind: wire::KIND, api_version: wire::API_VERSION, plural: "mpijobs", metadata_only: false };
+    const FACTS: Facts = Facts {
+        kind: resource::KIND,
+        api_version: resource::API_VERSION,
+        plural: "mpijobs",
+        metadata_only: false,
+    };
 
     type Row = JobRow;
 

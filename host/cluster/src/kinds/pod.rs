@@ -1,8 +1,8 @@
 //! `Pod`: workers and launchers' pods.
 
 use coxswain_model::{
-    api::wire,
-    seen::{PodFailure, PodPhase, PodSeen, Role, Uid, Version},
+    api::{labels, scheduling},
+    observed::{ObservedPod, PodFailure, PodPhase, Role, Uid, Version},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -14,8 +14,8 @@ use crate::{
     index::Index,
     key::JobKey,
     kind::{Facts, Watched, Written},
+    limiter::Flow,
     metadata::{controller, labelled, slim, uid, version},
-    pace::Flow,
     table::{Row, Table},
 };
 
@@ -94,21 +94,21 @@ struct Span {
 impl Watched for DecodedPod {
     const FACTS: Facts = Facts { kind: "Pod", api_version: "v1", plural: "pods", metadata_only: false };
 
-    type Row = PodSeen;
+    type Row = ObservedPod;
 
     /// In the MPI Operator's words.
     fn selector() -> Option<String> {
-        Some(format!("{}={}", wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME))
+        Some(format!("{}={}", labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME))
     }
 
-    fn row(self) -> Option<(JobKey, PodSeen)> {
+    fn row(self) -> Option<(JobKey, ObservedPod)> {
         let Self { metadata: meta, spec, status } = self;
-        let job = labelled(&meta, wire::LABEL_JOB_NAME)?;
+        let job = labelled(&meta, labels::LABEL_JOB_NAME)?;
         let name = meta.name.as_deref()?;
-        let role = meta.labels.as_ref()?.get(wire::LABEL_JOB_ROLE)?.as_str();
+        let role = meta.labels.as_ref()?.get(labels::LABEL_JOB_ROLE)?.as_str();
         let (role, index, name) = match role {
-            wire::ROLE_LAUNCHER => (Role::Launcher, 0, name.into()),
-            wire::ROLE_WORKER => (Role::Worker, worker_index(&job.name, name)?, Box::default()),
+            labels::ROLE_LAUNCHER => (Role::Launcher, 0, name.into()),
+            labels::ROLE_WORKER => (Role::Worker, worker_index(&job.name, name)?, Box::default()),
             _ => return None,
         };
         let gates = spec.scheduling_gates.unwrap_or_default();
@@ -124,7 +124,7 @@ impl Watched for DecodedPod {
         let failure = (phase == PodPhase::Failed)
             .then(|| Box::new(PodFailure { reason: status.reason, message: status.message, finished }));
         let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
-        let row = PodSeen {
+        let row = ObservedPod {
             role,
             index,
             name,
@@ -135,7 +135,7 @@ impl Watched for DecodedPod {
             phase,
             ready: status.conditions.iter().flatten().any(is_ready),
             deleting: meta.deletion_timestamp.is_some(),
-            gate: gates.iter().position(|gate| gate.name == wire::GATE_WORKERS),
+            gate: gates.iter().position(|gate| gate.name == scheduling::GATE_WORKERS),
             attempt,
             failure,
         };
@@ -159,14 +159,14 @@ impl Written for DecodedPod {
     /// A worker's: no other pod is made here.
     fn labels(job: &str) -> Vec<(&'static str, String)> {
         vec![
-            (wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME.to_owned()),
-            (wire::LABEL_JOB_NAME, job.to_owned()),
-            (wire::LABEL_JOB_ROLE, wire::ROLE_WORKER.to_owned()),
+            (labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME.to_owned()),
+            (labels::LABEL_JOB_NAME, job.to_owned()),
+            (labels::LABEL_JOB_ROLE, labels::ROLE_WORKER.to_owned()),
         ]
     }
 }
 
-impl Row for PodSeen {
+impl Row for ObservedPod {
     fn uid(&self) -> &Uid {
         &self.uid
     }
@@ -210,7 +210,7 @@ impl Row for PodSeen {
     }
 
     fn asks_dns(&self) -> bool {
-        PodSeen::asks_dns(self)
+        ObservedPod::asks_dns(self)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
-    seen::{ObjectSeen, PodGroupSeen},
+    api::{annotations, resource},
+    observed::{ObservedObject, ObservedPodGroup},
     step::Kind,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -26,28 +26,28 @@ pub(super) struct Spec {
 
 /// `PodGroups` are not found by label: the MPI Operator gives them none, and the cluster's others are not ours
 /// to filter. Their controller names the job.
-pub(super) fn row(meta: &ObjectMeta, spec: Spec, kind: Kind) -> Option<(JobKey, Named<PodGroupSeen>)> {
+pub(super) fn row(meta: &ObjectMeta, spec: Spec, kind: Kind) -> Option<(JobKey, Named<ObservedPodGroup>)> {
     let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
-    if owner.kind != wire::KIND || owner.api_version != wire::API_VERSION {
+    if owner.kind != resource::KIND || owner.api_version != resource::API_VERSION {
         return None;
     }
     let job = JobKey::new(meta.namespace.as_deref()?, &owner.name);
     let resources = spec.min_resources.unwrap_or_default();
-    let seen = PodGroupSeen {
+    let observed = ObservedPodGroup {
         kind,
         object: object(meta),
-        content: annotation(meta, wire::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
+        content: annotation(meta, annotations::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
         resources: keys(resources.keys()),
     };
-    Some((job, Named::new(meta, seen)))
+    Some((job, Named::new(meta, observed)))
 }
 
-impl HoldsObject for PodGroupSeen {
-    fn object(&self) -> &ObjectSeen {
+impl HoldsObject for ObservedPodGroup {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

@@ -1,8 +1,8 @@
 //! `Secret`, metadata alone: the values never enter the process.
 
 use coxswain_model::{
-    api::wire,
-    seen::{ObjectSeen, SecretSeen},
+    api::{annotations, labels},
+    observed::{ObservedObject, ObservedSecret},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -27,15 +27,15 @@ pub struct DecodedSecret {
 impl Watched for DecodedSecret {
     const FACTS: Facts = Facts { kind: "Secret", api_version: "v1", plural: "secrets", metadata_only: true };
 
-    type Row = Named<SecretSeen>;
+    type Row = Named<ObservedSecret>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
-        let seen = SecretSeen {
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
+        let observed = ObservedSecret {
             object: object(&self.metadata),
-            has_known_hosts: annotation(&self.metadata, wire::ANNOTATION_SSH_HOST_KEYS).is_some(),
+            has_known_hosts: annotation(&self.metadata, annotations::ANNOTATION_SSH_HOST_KEYS).is_some(),
         };
-        Some((job, Named::new(&self.metadata, seen)))
+        Some((job, Named::new(&self.metadata, observed)))
     }
 
     fn rows(index: &Index) -> &Table<Self::Row> {
@@ -51,12 +51,12 @@ impl Written for DecodedSecret {
     const ANSWERED_BY_METADATA: bool = true;
 }
 
-impl HoldsObject for SecretSeen {
-    fn object(&self) -> &ObjectSeen {
+impl HoldsObject for ObservedSecret {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
-    seen::{ObjectSeen, ServiceSeen},
+    api::labels,
+    observed::{ObservedObject, ObservedService},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -38,21 +38,22 @@ impl Watched for DecodedService {
     const FACTS: Facts =
         Facts { kind: "Service", api_version: "v1", plural: "services", metadata_only: false };
 
-    type Row = Named<ServiceSeen>;
+    type Row = Named<ObservedService>;
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let job = labelled(&self.metadata, wire::LABEL_JOB)?;
+        let job = labelled(&self.metadata, labels::LABEL_JOB)?;
         let selector = self.spec.selector.unwrap_or_default();
-        let ours = [(wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME), (wire::LABEL_JOB_NAME, &*job.name)];
+        let ours =
+            [(labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME), (labels::LABEL_JOB_NAME, &*job.name)];
         let extra = selector.keys().filter(|key| ours.iter().all(|(our, _)| our != key));
-        let seen = ServiceSeen {
+        let observed = ObservedService {
             object: object(&self.metadata),
             selects_job: ours.iter().all(|(key, value)| selector.get(*key).is_some_and(|v| v == value))
                 && selector.len() == ours.len(),
             extra_selectors: keys(extra),
             publishes_not_ready: self.spec.publish_not_ready_addresses,
         };
-        Some((job, Named::new(&self.metadata, seen)))
+        Some((job, Named::new(&self.metadata, observed)))
     }
 
     fn rows(index: &Index) -> &Table<Self::Row> {
@@ -68,12 +69,12 @@ impl Written for DecodedService {
     const ANSWERED_BY_METADATA: bool = false;
 }
 
-impl HoldsObject for ServiceSeen {
-    fn object(&self) -> &ObjectSeen {
+impl HoldsObject for ObservedService {
+    fn object(&self) -> &ObservedObject {
         &self.object
     }
 
-    fn object_mut(&mut self) -> &mut ObjectSeen {
+    fn object_mut(&mut self) -> &mut ObservedObject {
         &mut self.object
     }
 }

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
-    api::wire,
-    seen::{PodPhase, Role},
+    api::{annotations, labels, resource, scheduling},
+    observed::{PodPhase, Role},
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn pod(name: &str, role: &str) -> Value {
             "namespace": "team-a",
             "uid": "u",
             "resourceVersion": "7",
-            "labels": {wire::LABEL_JOB_NAME: "pi", wire::LABEL_JOB_ROLE: role},
+            "labels": {labels::LABEL_JOB_NAME: "pi", labels::LABEL_JOB_ROLE: role},
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x"},
                 {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "pi", "uid": "j", "controller": true},
@@ -48,7 +48,7 @@ fn a_worker_is_known_by_its_name_and_a_stranger_is_not() {
 #[test]
 fn the_gate_of_a_launcher_is_found_among_others() {
     let mut launcher = pod("pi-launcher-x7f2k", "launcher");
-    launcher["spec"]["schedulingGates"] = json!([{"name": "a/b"}, {"name": wire::GATE_WORKERS}]);
+    launcher["spec"]["schedulingGates"] = json!([{"name": "a/b"}, {"name": scheduling::GATE_WORKERS}]);
 
     let (_, launcher) = row::<DecodedPod>(launcher).unwrap();
 
@@ -87,7 +87,7 @@ fn an_evicted_pod_says_why() {
 fn a_launcher_job_tells_how_it_ended() {
     let object = json!({
         "metadata": {"name": "pi-launcher", "namespace": "team-a", "uid": "l", "resourceVersion": "9",
-            "labels": {wire::LABEL_JOB: "pi"}, "annotations": {wire::ANNOTATION_PIN: "{}"}},
+            "labels": {labels::LABEL_JOB: "pi"}, "annotations": {annotations::ANNOTATION_PIN: "{}"}},
         "spec": {"suspend": false},
         "status": {"startTime": "2026-01-01T00:00:00Z", "failed": 2, "conditions": [
             {"type": "FailureTarget", "status": "True"},
@@ -97,35 +97,38 @@ fn a_launcher_job_tells_how_it_ended() {
 
     let (_, launcher) = row::<DecodedJob>(object).unwrap();
 
-    let Named { seen, name } = launcher;
-    let end = seen.end.unwrap();
-    assert_eq!((&*name, seen.started, seen.failed, seen.suspended), ("pi-launcher", true, 2, false));
+    let Named { observed, name } = launcher;
+    let end = observed.end.unwrap();
+    assert_eq!(
+        (&*name, observed.started, observed.failed, observed.suspended),
+        ("pi-launcher", true, 2, false)
+    );
     assert_eq!((end.complete, end.reason.as_str(), end.time), (false, "BackoffLimitExceeded", None));
-    assert_eq!(seen.pin.as_deref(), Some("{}"));
+    assert_eq!(observed.pin.as_deref(), Some("{}"));
 }
 
 #[test]
 fn the_files_belong_to_their_owner_although_it_is_no_controller() {
-    let object = json!({"metadata": {"name": "pi-files", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"},
-        "ownerReferences": [{"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j"}]}});
+    let object = json!({"metadata": {"name": "pi-files", "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"},
+        "ownerReferences": [{"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": "j"}]}});
 
     let (_, files) = row::<DecodedConfigMap>(object).unwrap();
 
-    assert!(files.seen.object.is_controlled_by(&Uid::from("j")));
+    assert!(files.observed.object.is_controlled_by(&Uid::from("j")));
 }
 
 #[test]
 fn a_service_with_another_selector_is_told_from_ours() {
     let service = |selector: Value| {
         row::<DecodedService>(json!({
-            "metadata": {"name": "pi", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
+            "metadata": {"name": "pi", "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"}},
             "spec": {"selector": selector, "publishNotReadyAddresses": true},
         }))
         .unwrap()
         .1
-        .seen
+        .observed
     };
-    let ours = json!({wire::LABEL_OPERATOR_NAME: "mpi-operator", wire::LABEL_JOB_NAME: "pi"});
+    let ours = json!({labels::LABEL_OPERATOR_NAME: "mpi-operator", labels::LABEL_JOB_NAME: "pi"});
     let mut more = ours.clone();
     more["x"] = "y".into();
 
@@ -139,14 +142,14 @@ fn a_pod_group_is_found_by_its_controller() {
     let group = |kind: &str| {
         row::<DecodedVolcanoPodGroup>(json!({
             "metadata": {"name": "pi", "namespace": "team-a", "ownerReferences": [
-                {"apiVersion": wire::API_VERSION, "kind": kind, "name": "pi", "uid": "j", "controller": true}]},
+                {"apiVersion": resource::API_VERSION, "kind": kind, "name": "pi", "uid": "j", "controller": true}]},
             "spec": {"minMember": 3, "minResources": {"cpu": "2"}},
         }))
     };
 
     let (job, ours) = group("MPIJob").unwrap();
 
-    assert_eq!((job, ours.seen.resources), (JobKey::new("team-a", "pi"), vec![Box::from("cpu")]));
+    assert_eq!((job, ours.observed.resources), (JobKey::new("team-a", "pi"), vec![Box::from("cpu")]));
     assert!(group("Job").is_none());
 }
 
@@ -163,7 +166,7 @@ fn a_slice_publishes_the_pods_that_dns_answers_for() {
     let mut without_address = endpoint("no-address", Some("pi-worker-4"), Some(true));
     without_address["addresses"] = json!([]);
     let slice = json!({
-        "metadata": {"name": "pi-x7f2k", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
+        "metadata": {"name": "pi-x7f2k", "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"}},
         "addressType": "IPv4",
         "endpoints": [
             endpoint("ready", Some("pi-worker-0"), Some(true)),
@@ -177,20 +180,20 @@ fn a_slice_publishes_the_pods_that_dns_answers_for() {
     let (job, slice) = row::<DecodedEndpointSlice>(slice).unwrap();
 
     assert_eq!(job, JobKey::new("team-a", "pi"));
-    assert_eq!(*slice.seen.pods, [Uid::from("ready"), Uid::from("silent")]);
+    assert_eq!(*slice.observed.pods, [Uid::from("ready"), Uid::from("silent")]);
     let empty = json!({
-        "metadata": {"name": "pi-x", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"}},
+        "metadata": {"name": "pi-x", "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"}},
         "endpoints": null,
     });
-    assert!(row::<DecodedEndpointSlice>(empty).unwrap().1.seen.pods.is_empty());
+    assert!(row::<DecodedEndpointSlice>(empty).unwrap().1.observed.pods.is_empty());
 }
 
 #[test]
 fn of_what_a_tenant_writes_little_is_kept_however_long_it_is() {
     let long = "x".repeat(200 << 10);
-    let annotations = json!({wire::ANNOTATION_PIN: long, wire::ANNOTATION_CONTENT: long});
-    let owner = json!({"apiVersion": wire::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": long, "controller": true});
-    let metadata = json!({"name": "pi-config", "namespace": "team-a", "labels": {wire::LABEL_JOB: "pi"},
+    let annotations = json!({annotations::ANNOTATION_PIN: long, annotations::ANNOTATION_CONTENT: long});
+    let owner = json!({"apiVersion": resource::API_VERSION, "kind": "MPIJob", "name": "pi", "uid": long, "controller": true});
+    let metadata = json!({"name": "pi-config", "namespace": "team-a", "labels": {labels::LABEL_JOB: "pi"},
         "annotations": annotations, "ownerReferences": [owner]});
 
     let (_, config) = row::<DecodedConfigMap>(json!({"metadata": metadata})).unwrap();
@@ -205,5 +208,5 @@ fn of_what_a_tenant_writes_little_is_kept_however_long_it_is() {
     {
         assert!(kept.len() < 2048, "{} bytes: {}", kept.len(), &kept[..500]);
     }
-    assert!(config.seen.pin.is_some(), "that there is one is known");
+    assert!(config.observed.pin.is_some(), "that there is one is known");
 }

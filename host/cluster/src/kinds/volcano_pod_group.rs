@@ -1,6 +1,6 @@
 //! `PodGroup` of Volcano.
 
-use coxswain_model::{seen::PodGroupSeen, step::Kind};
+use coxswain_model::{observed::ObservedPodGroup, step::Kind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
@@ -31,7 +31,7 @@ impl Watched for DecodedVolcanoPodGroup {
         metadata_only: false,
     };
 
-    type Row = Named<PodGroupSeen>;
+    type Row = Named<ObservedPodGroup>;
 
     fn selector() -> Option<String> {
         None

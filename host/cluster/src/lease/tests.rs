@@ -90,7 +90,7 @@ impl Record for Way {
 
 struct Running<R> {
     way: R,
-    standing: Standing,
+    leadership: Leadership,
     stop: watch::Sender<bool>,
     candidacy: watch::Sender<bool>,
     end: JoinHandle<()>,
@@ -101,12 +101,13 @@ fn start(server: &Arc<Server>, identity: &str, clock: fn() -> Timestamp) -> Runn
 }
 
 fn start_over<R: Record + Clone + 'static>(way: R, identity: &str, clock: fn() -> Timestamp) -> Running<R> {
-    let standing = Standing::default();
-    let mut candidate = Candidate::new(way.clone(), identity.to_owned(), Timing::default(), standing.clone());
+    let leadership = Leadership::default();
+    let mut candidate =
+        Candidate::new(way.clone(), identity.to_owned(), Timing::default(), leadership.clone());
     candidate.clock = clock;
     let (stop, stopped) = watch::channel(false);
     let (candidacy, is_candidate) = watch::channel(true);
-    Running { way, standing, stop, candidacy, end: tokio::spawn(candidate.run(stopped, is_candidate)) }
+    Running { way, leadership, stop, candidacy, end: tokio::spawn(candidate.run(stopped, is_candidate)) }
 }
 
 fn an_hour_ahead() -> Timestamp {
@@ -140,14 +141,14 @@ async fn of_two_candidates_one_leads_and_the_other_takes_over_when_it_is_silent(
     let b = start(&server, "b", Timestamp::now);
     seconds(60).await;
 
-    assert!(a.standing.leads() && !b.standing.leads());
+    assert!(a.leadership.leads() && !b.leadership.leads());
 
     // The last renewal was at most 3.3 s ago, and the other notices it within 1.65 s.
     a.end.abort();
     seconds(11).await;
-    assert!(!b.standing.leads(), "the lease of a silent holder runs for 15 s");
+    assert!(!b.leadership.leads(), "the lease of a silent holder runs for 15 s");
     seconds(6).await;
-    assert!(b.standing.leads());
+    assert!(b.leadership.leads());
     assert_eq!(server.lease.lock().unwrap().as_ref().unwrap()["spec"]["leaseTransitions"], json!(1));
 }
 
@@ -158,16 +159,16 @@ async fn skewed_wall_clocks_neither_take_a_lease_nor_keep_it() {
     seconds(5).await;
     let b = start(&server, "b", an_hour_ahead);
     seconds(60).await;
-    assert!(a.standing.leads() && !b.standing.leads(), "b's clock says that a's lease is an hour old");
+    assert!(a.leadership.leads() && !b.leadership.leads(), "b's clock says that a's lease is an hour old");
 
     a.end.abort();
     seconds(17).await;
-    assert!(b.standing.leads());
+    assert!(b.leadership.leads());
 
     let c = start(&server, "c", an_hour_behind);
     b.end.abort();
     seconds(18).await;
-    assert!(c.standing.leads(), "c's clock says that b's lease ends in two hours");
+    assert!(c.leadership.leads(), "c's clock says that b's lease ends in two hours");
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,9 +182,9 @@ async fn a_holder_cut_off_stops_writing_before_the_other_starts() {
     a.way.cut.store(true, Ordering::Relaxed);
     for _ in 0..400 {
         sleep(Duration::from_millis(50)).await;
-        assert!(!(a.standing.leads() && b.standing.leads()), "two leaders");
+        assert!(!(a.leadership.leads() && b.leadership.leads()), "two leaders");
     }
-    assert!(b.standing.leads() && a.standing.term().is_none());
+    assert!(b.leadership.leads() && a.leadership.term().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,19 +192,22 @@ async fn a_holder_that_was_cut_off_leads_again_in_a_new_term_without_being_start
     let server = Arc::default();
     let a = start(&server, "a", Timestamp::now);
     seconds(5).await;
-    assert_eq!(a.standing.term(), Some(1));
+    assert_eq!(a.leadership.term(), Some(1));
 
     // The API server is frozen for 45 s.
     a.way.cut.store(true, Ordering::Relaxed);
     seconds(6).await;
-    assert_eq!(a.standing.term(), Some(1), "a late renewal ends no term");
+    assert_eq!(a.leadership.term(), Some(1), "a late renewal ends no term");
     seconds(39).await;
-    assert!(a.standing.term().is_none() && !a.end.is_finished());
+    assert!(a.leadership.term().is_none() && !a.end.is_finished());
     a.way.cut.store(false, Ordering::Relaxed);
     seconds(6).await;
 
-    assert_eq!(a.standing.term(), Some(2));
-    assert!(a.standing.leads_in(2) && !a.standing.leads_in(1), "what began in the first term writes no more");
+    assert_eq!(a.leadership.term(), Some(2));
+    assert!(
+        a.leadership.leads_in(2) && !a.leadership.leads_in(1),
+        "what began in the first term writes no more"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,14 +220,14 @@ async fn who_is_no_candidate_any_more_gives_the_lease_to_one_who_is() {
 
     a.candidacy.send_replace(false);
     seconds(2).await;
-    assert!(b.standing.leads() && a.standing.term().is_none());
+    assert!(b.leadership.leads() && a.leadership.term().is_none());
 
     b.candidacy.send_replace(false);
     seconds(60).await;
     assert_eq!(server.holder(), "", "nobody who is no candidate takes it");
     a.candidacy.send_replace(true);
     seconds(2).await;
-    assert_eq!(a.standing.term(), Some(2));
+    assert_eq!(a.leadership.term(), Some(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,7 +239,7 @@ async fn an_answer_that_never_comes_costs_the_lease_and_says_so_at_its_deadline(
     a.way.slow.store(86_400_000, Ordering::Relaxed);
     seconds(11).await;
 
-    assert!(a.standing.term().is_none() && !a.standing.leads());
+    assert!(a.leadership.term().is_none() && !a.leadership.leads());
 }
 
 #[tokio::test(start_paused = true)]
@@ -248,9 +252,9 @@ async fn a_holder_that_is_asked_to_wait_tries_once_more_before_its_time_is_over(
     a.way.asked_to_wait.store(1, Ordering::Relaxed);
     for _ in 0..400 {
         sleep(Duration::from_millis(50)).await;
-        assert!(a.standing.leads());
+        assert!(a.leadership.leads());
     }
-    assert_eq!(a.standing.term(), Some(1));
+    assert_eq!(a.leadership.term(), Some(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -266,7 +270,7 @@ async fn a_standby_that_is_asked_to_wait_for_an_hour_looks_again_within_seconds(
     a.stop.send_replace(true);
     seconds(11).await;
 
-    assert!(b.standing.leads());
+    assert!(b.leadership.leads());
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,9 +285,9 @@ async fn a_slow_api_server_costs_no_leadership() {
 
     for _ in 0..1200 {
         sleep(Duration::from_millis(50)).await;
-        assert!(a.standing.leads());
+        assert!(a.leadership.leads());
     }
-    assert_eq!(a.standing.term(), Some(1));
+    assert_eq!(a.leadership.term(), Some(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -297,7 +301,7 @@ async fn a_holder_renews_over_the_edits_of_others() {
     server.put(edited);
     seconds(20).await;
 
-    assert!(a.standing.leads());
+    assert!(a.leadership.leads());
     assert_eq!(server.lease.lock().unwrap().as_ref().unwrap()["metadata"]["annotations"]["who"], "someone");
 }
 
@@ -312,8 +316,8 @@ async fn a_deleted_lease_is_made_again_and_one_leader_remains() {
     *server.lease.lock().unwrap() = None;
     seconds(5).await;
 
-    assert!(a.standing.leads() != b.standing.leads());
-    assert_eq!(a.standing.term().is_none(), b.standing.leads(), "the one that lost it knows");
+    assert!(a.leadership.leads() != b.leadership.leads());
+    assert_eq!(a.leadership.term().is_none(), b.leadership.leads(), "the one that lost it knows");
 }
 
 #[tokio::test(start_paused = true)]
@@ -327,23 +331,23 @@ async fn a_lease_given_back_is_taken_within_two_seconds() {
     a.stop.send_replace(true);
     a.end.await.unwrap();
     assert_eq!(server.holder(), "");
-    assert!(!a.standing.leads());
+    assert!(!a.leadership.leads());
     seconds(2).await;
-    assert!(b.standing.leads());
+    assert!(b.leadership.leads());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_was_stopped_does_not_lead_when_it_goes_on() {
-    let standing = Standing::default();
-    standing.renewed(Instant::now(), Duration::from_secs(10));
-    assert!(standing.leads());
+    let leadership = Leadership::default();
+    leadership.renewed(Instant::now(), Duration::from_secs(10));
+    assert!(leadership.leads());
 
     tokio::time::advance(Duration::from_secs(11)).await;
 
-    assert!(!standing.leads());
-    assert!(standing.is_healthy(Duration::from_secs(35)));
+    assert!(!leadership.leads());
+    assert!(leadership.is_healthy(Duration::from_secs(35)));
     tokio::time::advance(Duration::from_secs(30)).await;
-    assert!(!standing.is_healthy(Duration::from_secs(35)));
+    assert!(!leadership.is_healthy(Duration::from_secs(35)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -359,7 +363,7 @@ async fn after_an_answer_that_asks_to_wait_the_lease_is_asked_for_again() {
 
     seconds(3).await;
 
-    assert!(a.standing.leads());
+    assert!(a.leadership.leads());
 }
 
 #[tokio::test(start_paused = true)]

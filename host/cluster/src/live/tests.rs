@@ -11,7 +11,7 @@ use crate::{
     job_row::JobRow,
     kind::Watched as _,
     kinds::{DecodedJob, DecodedMpiJob},
-    pace::Pace,
+    limiter::ConcurrencyLimiter,
 };
 
 const UID: &str = "00000000-0000-4000-8000-000000000001";
@@ -30,7 +30,7 @@ fn bench(status: fn() -> Reply) -> Bench {
     let client = fake.client(Duration::from_millis(5), move |fake, asked| {
         if asked.path.ends_with("/status") { status() } else { fake.stored(asked) }
     });
-    let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let rest = Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, writer) = events::channel(rest.clone(), Arc::clone(&metrics));
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(writer.run(stopped));
@@ -48,15 +48,15 @@ fn event(reason: &str) -> Event {
     Event { warning: false, reason: reason.into(), message: "m".into() }
 }
 
-/// What a first reconcile has to tell, and which events reach the API server.
-async fn told(bench: &Bench) -> Vec<String> {
-    let tale = StatusUpdate {
+/// What a first reconcile has to report, and which events reach the API server.
+async fn reported(bench: &Bench) -> Vec<String> {
+    let update = StatusUpdate {
         status: Some(JobStatus::default()),
         events: vec![event("MPIJobCreated")],
         acts: vec![event("PluginsPinned")],
         ..StatusUpdate::default()
     };
-    let _ = bench.live.record(&bench.job, &tale).await;
+    let _ = bench.live.record(&bench.job, &update).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let events = bench.fake.asked().into_iter().filter(|asked| asked.path.ends_with("/events"));
     events.map(|asked| asked.body["reason"].as_str().unwrap().to_owned()).collect()
@@ -65,14 +65,14 @@ async fn told(bench: &Bench) -> Vec<String> {
 /// The next reconcile finds the pin written, and says nothing of it any more.
 #[tokio::test(start_paused = true)]
 async fn what_was_done_is_told_although_the_status_was_refused_and_once() {
-    assert_eq!(told(&bench(|| Reply::refused(409, "Conflict"))).await, ["PluginsPinned"]);
-    assert_eq!(told(&bench(|| Reply::ok(json!({})))).await, ["MPIJobCreated", "PluginsPinned"]);
+    assert_eq!(reported(&bench(|| Reply::refused(409, "Conflict"))).await, ["PluginsPinned"]);
+    assert_eq!(reported(&bench(|| Reply::ok(json!({})))).await, ["MPIJobCreated", "PluginsPinned"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_status_that_is_never_taken_does_not_hide_what_it_says() {
-    let told = told(&bench(|| Reply::refused(422, "Invalid"))).await;
-    assert_eq!(told, ["MPIJobCreated", "PluginsPinned"]);
+    let reported = reported(&bench(|| Reply::refused(422, "Invalid"))).await;
+    assert_eq!(reported, ["MPIJobCreated", "PluginsPinned"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,8 @@ async fn a_job_whose_status_cannot_be_written_because_it_is_gone_is_forgotten() 
             ..Reply::refused(404, "NotFound")
         });
         let metrics = Arc::new(Metrics::new().unwrap());
-        let rest = Rest::new(client, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+        let rest =
+            Rest::new(client, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
         let (events, _) = events::channel(rest.clone(), Arc::clone(&metrics));
         let index = Shared::default();
         let wake: Wake = Arc::new(|_, _| {});
@@ -127,8 +128,8 @@ async fn a_job_whose_status_cannot_be_written_because_it_is_gone_is_forgotten() 
         job.metadata.uid = "1".into();
         index.write().jobs.shown(&JobKey::new("team-a", "pi"), JobRow::new(&job));
 
-        let tale = StatusUpdate { status: Some(JobStatus::default()), ..StatusUpdate::default() };
-        live.record(&job, &tale).await.unwrap();
+        let update = StatusUpdate { status: Some(JobStatus::default()), ..StatusUpdate::default() };
+        live.record(&job, &update).await.unwrap();
 
         assert_eq!(index.read().jobs.count(), left, "{message}");
     }

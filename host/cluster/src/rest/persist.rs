@@ -1,4 +1,4 @@
-//! A request that is sent again after what may pass by itself: a pass that gave up on one lost answer would have to
+//! A request that is sent again after what may pass by itself: a reconcile that gave up on one lost answer would have to
 //! look, render and compare once more.
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Call, Refused, Rest};
-use crate::{pace::Flow, world};
+use crate::{limiter::Flow, world};
 
 /// Pauses before the second, third and last try, a quarter more or less. What lasts longer is left to the queue.
 const PAUSES: [Duration; 3] =
@@ -36,8 +36,8 @@ pub enum Stop<E> {
 }
 
 impl Rest {
-    /// Waits for a turn and sends, again after a pause while that may help, while it is `wanted` and before the
-    /// deadline. `call` makes the request, once a turn is there: those who stand in line hold no body.
+    /// Waits for a permit and sends, again after a pause while that may help, while it is `wanted` and before the
+    /// deadline. `call` makes the request, once a permit is there: those who stand in line hold no body.
     pub async fn persist(
         &self,
         tries: Tries<'_>,
@@ -47,9 +47,9 @@ impl Rest {
         let mut pauses = PAUSES.iter();
         let mut last: Option<Refused> = None;
         loop {
-            let turn = timeout_at(tries.deadline, self.turn(tries.flow, tries.holder)).await;
-            // A turn that is there at once is given also when time is over.
-            let permit = match turn {
+            let acquired = timeout_at(tries.deadline, self.acquire(tries.flow, tries.holder)).await;
+            // A permit that is there at once is given also when time is over.
+            let permit = match acquired {
                 Ok(permit) if Instant::now() < tries.deadline => permit,
                 _ => return Err(last.map_or(Stop::Late, Stop::Failed)),
             };

@@ -1,21 +1,22 @@
-use coxswain_model::seen::{LauncherSeen, ObjectSeen, SecretSeen};
+use coxswain_model::observed::{ObservedLauncher, ObservedObject, ObservedSecret};
 
 use super::*;
 use crate::named::Named;
 
-type Rows = Table<Named<SecretSeen>>;
+type Rows = Table<Named<ObservedSecret>>;
 
 fn job() -> JobKey {
     JobKey::new("team-a", "pi")
 }
 
-fn object(name: &str, uid: &str, version: u64) -> Named<SecretSeen> {
-    let object = ObjectSeen { uid: Uid::from(uid), version: Version(version), ..ObjectSeen::default() };
-    Named { name: name.into(), seen: SecretSeen { object, ..SecretSeen::default() } }
+fn object(name: &str, uid: &str, version: u64) -> Named<ObservedSecret> {
+    let object =
+        ObservedObject { uid: Uid::from(uid), version: Version(version), ..ObservedObject::default() };
+    Named { name: name.into(), observed: ObservedSecret { object, ..ObservedSecret::default() } }
 }
 
-fn leaving(mut row: Named<SecretSeen>) -> Named<SecretSeen> {
-    row.seen.object.deleting = true;
+fn leaving(mut row: Named<ObservedSecret>) -> Named<ObservedSecret> {
+    row.observed.object.deleting = true;
     row
 }
 
@@ -51,8 +52,8 @@ fn the_watch_does_not_overwrite_what_is_newer() {
     table.wrote(&job(), object("a", "1", 20), Instant::now());
     assert!(!table.shown(&job(), leaving(object("a", "1", 15))));
 
-    assert!(!table.of(&job())[0].seen.object.deleting);
-    assert_eq!(table.of(&job())[0].seen.object.version, Version(20));
+    assert!(!table.of(&job())[0].observed.object.deleting);
+    assert_eq!(table.of(&job())[0].observed.object.version, Version(20));
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn a_delete_that_was_accepted_is_not_undone_by_older_news() {
     table.deleting(&job(), &Uid::from("1"), Version(12));
     table.shown(&job(), object("a", "1", 11));
 
-    assert!(table.of(&job())[0].seen.object.deleting);
+    assert!(table.of(&job())[0].observed.object.deleting);
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn the_end_of_an_object_does_not_take_its_successor_along() {
     table.wrote(&job(), object("a", "2", 12), Instant::now());
     assert!(!table.ended(&job(), &object("a", "1", 11)));
 
-    assert_eq!(table.of(&job())[0].seen.object.uid, Uid::from("2"));
+    assert_eq!(table.of(&job())[0].observed.object.uid, Uid::from("2"));
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn a_version_alone_wakes_nobody_and_is_remembered() {
     assert!(!table.shown(&job(), object("a", "1", 11)));
     assert!(table.shown(&job(), leaving(object("a", "1", 12))));
 
-    assert_eq!(table.of(&job())[0].seen.object.version, Version(12));
+    assert_eq!(table.of(&job())[0].observed.object.version, Version(12));
 }
 
 #[test]
@@ -246,11 +247,12 @@ fn a_comparison_knows_what_is_under_way() {
     assert_eq!(names(&table), ["aside", "later", "unconfirmed"]);
 }
 
-type Launchers = Table<Named<LauncherSeen>>;
+type Launchers = Table<Named<ObservedLauncher>>;
 
-fn launcher(name: &str, uid: &str, version: u64) -> Named<LauncherSeen> {
-    let object = ObjectSeen { uid: Uid::from(uid), version: Version(version), ..ObjectSeen::default() };
-    Named { name: name.into(), seen: LauncherSeen { object, ..LauncherSeen::default() } }
+fn launcher(name: &str, uid: &str, version: u64) -> Named<ObservedLauncher> {
+    let object =
+        ObservedObject { uid: Uid::from(uid), version: Version(version), ..ObservedObject::default() };
+    Named { name: name.into(), observed: ObservedLauncher { object, ..ObservedLauncher::default() } }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -84,7 +84,7 @@ pub enum Check {
     Due(Instant),
     /// The picture is being made.
     Listing(BoxFuture<'static, Option<Picture>>),
-    /// It is compared as soon as the watch has told everything up to its version.
+    /// It is compared as soon as the watch has reported everything up to its version.
     Waiting(Picture),
 }
 

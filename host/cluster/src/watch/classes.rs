@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use serde::Deserialize;
 
 use super::{check::Picture, cut::Cut, follow::Folds};

@@ -14,7 +14,7 @@ const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(15);
 /// The API server is left alone for as long as it asks, up to here: no answer blinds a replica for hours.
 const LONGEST_ASKED: Duration = Duration::from_mins(2);
-/// A watch that was open for so long has worked, even if there was nothing to tell.
+/// A watch that was open for so long has worked, even if there was nothing to report.
 pub const HELD: Duration = Duration::from_secs(5);
 
 /// A request.
@@ -93,7 +93,7 @@ impl Course {
         Listed::More
     }
 
-    /// The watch has told of everything up to this version.
+    /// The watch has reported everything up to this version.
     pub fn moved(&mut self, to: String) {
         self.held();
         self.ask = Ask::Watch { version: to };

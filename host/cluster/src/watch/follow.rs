@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -16,7 +16,7 @@ use super::{
     message::Event,
     source::{Source, Watch},
 };
-use crate::{last_seen::LastSeen, metrics::Metrics, world};
+use crate::{last_activity::LastActivity, metrics::Metrics, world};
 
 /// Objects a page while listing.
 const PAGE: u32 = 100;
@@ -58,12 +58,12 @@ pub struct Follow<F> {
     pub kind: &'static str,
     /// Asked.
     pub source: Source,
-    /// Told.
+    /// What it reports to.
     pub folds: F,
     /// Turns true once all has been listed.
     pub synced: Synced,
-    /// Told of signs of life.
-    pub last_seen: LastSeen,
+    /// Notified of signs of life.
+    pub last_activity: LastActivity,
     /// Counts events.
     pub metrics: Arc<Metrics>,
 }
@@ -71,7 +71,7 @@ pub struct Follow<F> {
 impl<F: Folds> Follow<F> {
     /// Never returns.
     pub async fn run(mut self) {
-        self.last_seen.begin(self.kind);
+        self.last_activity.begin(self.kind);
         let mut course = Course::default();
         let mut check = Check::Never;
         loop {
@@ -110,7 +110,7 @@ impl<F: Folds> Follow<F> {
             Ok(page) => page,
             Err(failure) => return (self.failed(course, &failure, Duration::ZERO), true),
         };
-        self.last_seen.heard(self.kind);
+        self.last_activity.heard(self.kind);
         let Listed::All { version, is_consistent } = course.page(page.metadata) else {
             return (Duration::ZERO, true);
         };
@@ -126,13 +126,13 @@ impl<F: Folds> Follow<F> {
             Ok(watch) => watch,
             Err(failure) => return self.failed(course, &failure, Duration::ZERO),
         };
-        self.last_seen.heard(self.kind);
+        self.last_activity.heard(self.kind);
         let opened = Instant::now();
         let mut position = Version::from(version);
         loop {
             match next(&mut watch, check).await {
                 Next::Event(Ok(Some((event, version)))) => {
-                    self.last_seen.heard(self.kind);
+                    self.last_activity.heard(self.kind);
                     if let Event::Error(status) = event {
                         let failure = Failure::Refused(Box::new(status), None);
                         return self.failed(course, &failure, opened.elapsed());
@@ -191,7 +191,7 @@ impl<F: Folds> Follow<F> {
         let pause = course.failed(failure, after, dice());
         let (kind, error, pause_seconds) = (self.kind, words(failure), pause.as_secs_f64());
         tracing::warn!(kind, error, hint, pause_seconds, "watching");
-        self.last_seen.failed(kind, format!("{error}; {hint}"));
+        self.last_activity.failed(kind, format!("{error}; {hint}"));
         pause
     }
 }

@@ -67,7 +67,7 @@ impl Status {
     }
 }
 
-/// What a watch tells.
+/// What a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An object is, or is other than before.
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn told(kind: &str, object: &Value) -> (Event, Option<String>) {
+    fn reported(kind: &str, object: &Value) -> (Event, Option<String>) {
         let mut events = Events::default();
         let cut = Cut { json: object.to_string().into_bytes(), ..Cut::default() };
         assert_eq!(events.piece(Piece::Object(cut)), None);
@@ -154,10 +154,10 @@ mod tests {
     fn events_are_known_by_their_type_and_move_the_version() {
         let object = json!({"metadata": {"name": "a", "resourceVersion": "7"}});
 
-        assert!(matches!(told("ADDED", &object), (Event::Shown(_), Some(version)) if version == "7"));
-        assert!(matches!(told("DELETED", &object), (Event::Ended(_), Some(version)) if version == "7"));
-        assert_eq!(told("BOOKMARK", &object), (Event::Bookmark, Some("7".to_owned())));
-        assert_eq!(told("NEWS", &object).0, Event::Other);
+        assert!(matches!(reported("ADDED", &object), (Event::Shown(_), Some(version)) if version == "7"));
+        assert!(matches!(reported("DELETED", &object), (Event::Ended(_), Some(version)) if version == "7"));
+        assert_eq!(reported("BOOKMARK", &object), (Event::Bookmark, Some("7".to_owned())));
+        assert_eq!(reported("NEWS", &object).0, Event::Other);
     }
 
     #[test]
@@ -173,15 +173,15 @@ mod tests {
 
     #[test]
     fn an_expired_version_is_known_in_every_form() {
-        let told = |status: Value| match told("ERROR", &status) {
+        let reported = |status: Value| match reported("ERROR", &status) {
             (Event::Error(status), None) => status.is_expired(),
             other => panic!("{other:?}"),
         };
 
-        assert!(told(json!({"kind": "Status", "code": 410})));
-        assert!(told(json!({"kind": "Status", "reason": "Expired"})));
+        assert!(reported(json!({"kind": "Status", "code": 410})));
+        assert!(reported(json!({"kind": "Status", "reason": "Expired"})));
         let early = json!({"causes": [{"reason": "ResourceVersionTooLarge"}]});
-        assert!(told(json!({"kind": "Status", "code": 504, "details": early})));
-        assert!(!told(json!({"kind": "Status", "code": 500})));
+        assert!(reported(json!({"kind": "Status", "code": 504, "details": early})));
+        assert!(!reported(json!({"kind": "Status", "code": 500})));
     }
 }

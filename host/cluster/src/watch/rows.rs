@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use coxswain_model::seen::{Uid, Version};
+use coxswain_model::observed::{Uid, Version};
 
 use super::{
     check::Picture,
@@ -22,12 +22,12 @@ use crate::{
     world,
 };
 
-/// Where the rows go, and who is told.
+/// Where the rows go, and who is notified.
 #[derive(Clone)]
 pub struct Target {
     /// Folded into.
     pub index: Shared,
-    /// Told which job to look at.
+    /// Notified which job to look at.
     pub wake: Wake,
     /// Counts what is set aside and repaired.
     pub metrics: Arc<Metrics>,

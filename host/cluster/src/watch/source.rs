@@ -24,7 +24,7 @@ use crate::{kind::Facts, rest::chain};
 
 /// For a page, from the request to its last byte. The API server gives itself a minute for any request.
 const PAGE_TIME: Duration = Duration::from_mins(1);
-/// For the head of the answer to a watch: it comes at once, also where there is nothing to tell.
+/// For the head of the answer to a watch: it comes at once, also where there is nothing to report.
 const OPENING: Duration = Duration::from_secs(30);
 /// Beyond the time that the watch was asked to last. A connection that is silent for longer is dead.
 const SILENCE: Duration = Duration::from_secs(10);

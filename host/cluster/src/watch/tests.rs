@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::server::{Answer, Asked, Server, bookmark, deep, event, events, job, page, refused, silence, text};
 use super::*;
-use crate::{events, key::JobKey, pace::Pace, rest::Rest};
+use crate::{events, key::JobKey, limiter::ConcurrencyLimiter, rest::Rest};
 use coxswain_test_support::api_server as fake;
 
 mod server;
@@ -28,18 +28,18 @@ fn bench(answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> B
     let client = server.client(answer);
     let metrics = Arc::new(Metrics::new().unwrap());
     let nobody = fake::Fake::default().client(Duration::ZERO, |_, _| fake::Reply::refused(500, ""));
-    let rest = Rest::new(nobody, Pace::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
+    let rest = Rest::new(nobody, ConcurrencyLimiter::new(None, Arc::clone(&metrics)), Arc::clone(&metrics));
     let (sink, _) = events::channel(rest, Arc::clone(&metrics));
     let woken = Arc::<Mutex<Vec<JobKey>>>::default();
-    let told = Arc::clone(&woken);
+    let reported = Arc::clone(&woken);
     let watches = Watches {
         index: Shared::default(),
-        wake: Arc::new(move |job, _| told.lock().unwrap().push(job.clone())),
+        wake: Arc::new(move |job, _| reported.lock().unwrap().push(job.clone())),
         metrics,
         namespace: None,
-        last_seen: LastSeen::default(),
+        last_activity: LastActivity::default(),
         events: sink,
-        standing: Standing::default(),
+        leadership: Leadership::default(),
     };
     let jobs = watches.all(&client, &Gang::Off).into_iter().find(|watching| watching.kind == "MPIJob");
     let Watching { listed: synced, task, .. } = jobs.unwrap();
@@ -57,7 +57,7 @@ impl Bench {
         timeout(limit, self.synced.wait_for(|synced| *synced)).await.expect("it lists all").unwrap();
     }
 
-    /// The jobs that passes see.
+    /// The jobs that reconciles see.
     fn jobs(&self) -> Vec<String> {
         let index = self.watches.index.read();
         let mut jobs: Vec<String> = index
@@ -105,10 +105,10 @@ async fn a_job_that_cannot_be_decoded_hides_no_other_and_is_looked_at_again() {
     bench.lists_all_within(Duration::from_secs(5)).await;
     assert_eq!(bench.jobs(), ["good"]);
     assert!(bench.metric(r#"coxswain_objects_set_aside{kind="MPIJob"} 1"#));
-    let (subject, told) = bench.watches.index.write().aside.untold().remove(0);
+    let (subject, reported) = bench.watches.index.write().aside.unreported().remove(0);
     assert_eq!((&*subject.name, &*subject.namespace, &*subject.version), ("poison", "team-a", "10"));
     assert_eq!(subject.uid, "00000000-0000-0000-0000-000000000001");
-    assert!(told.warning && told.message.contains("levels deep"), "{told:?}");
+    assert!(reported.warning && reported.message.contains("levels deep"), "{reported:?}");
     bench.woken();
 
     sleep(Duration::from_secs(11)).await;
@@ -257,10 +257,10 @@ async fn a_watch_that_has_gone_silent_is_opened_again_where_it_was() {
         events(stream::iter([event("ADDED", &job("pi", 1, 26))]))
     });
     bench.lists_all_within(Duration::from_secs(5)).await;
-    assert!(bench.watches.last_seen.age("MPIJob").unwrap() < Duration::from_secs(1));
+    assert!(bench.watches.last_activity.age("MPIJob").unwrap() < Duration::from_secs(1));
 
     sleep(Duration::from_mins(1)).await;
-    assert!(bench.watches.last_seen.age("MPIJob").unwrap() > Duration::from_secs(55));
+    assert!(bench.watches.last_activity.age("MPIJob").unwrap() > Duration::from_secs(55));
     sleep(Duration::from_secs(110)).await;
 
     assert_eq!(bench.jobs(), ["pi"]);
@@ -286,7 +286,7 @@ async fn a_watch_that_is_cut_all_the_time_is_opened_at_once_if_it_told_something
     assert!(bench.jobs().len() >= watches - 1);
 }
 
-/// What the server has, beyond what its watch tells.
+/// What the server has, beyond what its watch reports.
 #[derive(Clone, Default)]
 struct Stored(Arc<Mutex<(u64, Vec<String>)>>);
 
@@ -295,7 +295,7 @@ impl Stored {
         *self.0.lock().unwrap() = (version, jobs.to_vec());
     }
 
-    /// Lists what there is; the watch tells of versions alone.
+    /// Lists what there is; the watch reports versions alone.
     fn answer(&self, asked: &Asked) -> Option<Answer> {
         let (version, jobs) = self.0.lock().unwrap().clone();
         if !asked.watches() {

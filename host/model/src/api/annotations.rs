@@ -1,117 +1,31 @@
-//! Every annotation that users set on an `MPIJob`, in one place: what is written of them elsewhere follows this table.
+//! Our own annotations: of jobs, and of the objects that the operator makes. What users set has its row in
+//! [`super::job_annotations`], too.
 
-use super::wire::{
-    ANNOTATION_ALLOW_WANTS, ANNOTATION_LAUNCH_COMMAND, ANNOTATION_LOST_WORKER, ANNOTATION_PLUGIN,
-    ANNOTATION_SSH_HOST_KEYS, ANNOTATION_SSH_PROBE, ANNOTATION_START_GATE, ANNOTATION_START_GATE_TIMEOUT,
-    ANNOTATION_START_MIN_WORKERS, ANNOTATION_TUNERS,
-};
-
-/// What comes before the name of each.
-pub const PREFIX: &str = "coxswain.dev/";
-
-/// An annotation of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Annotation {
-    /// Its key.
-    pub name: &'static str,
-    /// What it may be.
-    pub value: &'static str,
-    /// For people, in Markdown: a cell of the table in `docs/annotations.md`.
-    pub meaning: &'static str,
-}
-
-/// All but the settings of plugins, whose keys the plugins declare.
-pub const JOB_ANNOTATIONS: &[Annotation] = &[
-    Annotation {
-        name: ANNOTATION_START_GATE,
-        value: "`workers` (default), `none`",
-        meaning: "Whether the launcher's pod waits for the workers. It is created at once and carries the scheduling \
-                  gate `coxswain.dev/workers`, which the operator removes when all workers are Ready and in DNS (in \
-                  the EndpointSlices of the job's Service). `none`: it starts when it is scheduled, as under the MPI \
-                  Operator",
-    },
-    Annotation {
-        name: ANNOTATION_START_GATE_TIMEOUT,
-        value: "a duration such as `90s`, `10m`, `1h30m`; default `10m`",
-        meaning: "After that time the launcher starts in any case, and an event names the workers that were not Ready \
-                  or not in DNS",
-    },
-    Annotation {
-        name: ANNOTATION_START_MIN_WORKERS,
-        value: "a number of 1 or more",
-        meaning: "The job is elastic: the launcher starts when so many workers are Ready",
-    },
-    Annotation {
-        name: ANNOTATION_SSH_PROBE,
-        value: "a port",
-        meaning: "Workers get a readiness probe on this TCP port, unless their container has one, and plugins tell ssh \
-                  to use the port. Without a probe a worker is Ready when its container runs, possibly before sshd \
-                  listens",
-    },
-    Annotation {
-        name: ANNOTATION_SSH_HOST_KEYS,
-        value: "`image` (default), `job`",
-        meaning: "`job`: ssh between the job's pods accepts the job's own key as host key and no other ([host \
-                  keys](#host-keys)). `image`: the image's configuration of ssh decides",
-    },
-    Annotation {
-        name: ANNOTATION_LAUNCH_COMMAND,
-        value: "`user` (default), `render`",
-        meaning: "`render`: `args` of the launcher is the program alone, and the plugin renders the command around it \
-                  (`mpirun`, counts, hostfile). `user`: the command is left as it is",
-    },
-    Annotation {
-        name: ANNOTATION_LOST_WORKER,
-        value: "`auto`, `fail`, `ignore`; default `--lost-worker`",
-        meaning: "Whether a job has failed (reason `WorkerLost`) whose launcher exits 0 although a worker was \
-                  lost while it ran: one that failed, was evicted or was deleted by somebody else. `auto`: if the \
-                  launcher ended within 30 s of the loss; one that ran on longer has succeeded, with a Warning \
-                  event that names the worker. `fail`: in any case. `ignore`: never",
-    },
-    Annotation {
-        name: ANNOTATION_PLUGIN,
-        value: "a plugin's name",
-        meaning: "The launcher plugin, in place of the one that serves `spec.mpiImplementation`",
-    },
-    Annotation {
-        name: ANNOTATION_TUNERS,
-        value: "names, comma-separated",
-        meaning: "Tuner plugins, after those of `--tuners`",
-    },
-    Annotation {
-        name: ANNOTATION_ALLOW_WANTS,
-        value: "`shared-memory`, `lock-memory`, comma-separated",
-        meaning: "Grants the job's plugins a memory file system at `/dev/shm`, or the capability `IPC_LOCK`, if they \
-                  ask for it. What is not granted is told in an event",
-    },
-];
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn the_table_has_every_annotation_of_jobs_that_the_operator_reads() {
-        let source = include_str!("wire.rs");
-        let mut of_jobs = BTreeSet::new();
-        let mut doc = String::new();
-        for line in source.lines() {
-            if let Some(text) = line.strip_prefix("///") {
-                doc.push_str(text);
-                continue;
-            }
-            if doc.starts_with(" Job annotation")
-                && let Some(name) = line.split('"').nth(1).filter(|name| name.starts_with(PREFIX))
-            {
-                of_jobs.insert(name);
-            }
-            doc.clear();
-        }
-        let table: BTreeSet<&str> = JOB_ANNOTATIONS.iter().map(|annotation| annotation.name).collect();
-
-        assert_eq!(table, of_jobs);
-        assert_eq!(table.len(), JOB_ANNOTATIONS.len(), "each once");
-    }
-}
+/// Job annotation `none` turns the gate off.
+pub const ANNOTATION_START_GATE: &str = "coxswain.dev/start-gate";
+/// Job annotation: a duration such as `10m` after which the gate opens in any case.
+pub const ANNOTATION_START_GATE_TIMEOUT: &str = "coxswain.dev/start-gate-timeout";
+/// Job annotation: the number of Ready workers at which an elastic job may start.
+pub const ANNOTATION_START_MIN_WORKERS: &str = "coxswain.dev/start-min-workers";
+/// Job annotation: a port; the workers get a TCP readiness probe on it.
+pub const ANNOTATION_SSH_PROBE: &str = "coxswain.dev/ssh-probe";
+/// Job annotation `job`: ssh accepts the job's own key as host key and no other. Also on the Secret that was made for it.
+pub const ANNOTATION_SSH_HOST_KEYS: &str = "coxswain.dev/ssh-host-keys";
+/// Job annotation: whether a job has failed whose launcher exits 0 although a worker was lost: `auto`, `fail`, `ignore`.
+pub const ANNOTATION_LOST_WORKER: &str = "coxswain.dev/lost-worker";
+/// Job annotation: the launcher plugin by name, in place of the one that serves `spec.mpiImplementation`.
+pub const ANNOTATION_PLUGIN: &str = "coxswain.dev/plugin";
+/// Job annotation: tuner plugins, comma-separated, after the cluster's.
+pub const ANNOTATION_TUNERS: &str = "coxswain.dev/tuners";
+/// Job annotation `render`: `args` is the program alone, the plugin renders the launcher's command.
+pub const ANNOTATION_LAUNCH_COMMAND: &str = "coxswain.dev/launch-command";
+/// Job annotation: capabilities, comma-separated, that its plugins may have (those of [`super::capabilities`] that need a grant).
+pub const ANNOTATION_ALLOW_CAPABILITIES: &str = "coxswain.dev/allow-capabilities";
+/// What [`ANNOTATION_ALLOW_CAPABILITIES`] was called before; read for one more release, where that one is absent.
+pub const ANNOTATION_ALLOW_WANTS: &str = "coxswain.dev/allow-wants";
+/// Suffix of the annotations `PLUGIN.coxswain.dev/KEY` that set a plugin's settings for one job.
+pub const ANNOTATION_SETTING_SUFFIX: &str = ".coxswain.dev";
+/// On the job's ConfigMap and launcher Job: the chain that renders the job for life, as JSON.
+pub const ANNOTATION_PIN: &str = "coxswain.dev/pin";
+/// On the job's ConfigMaps: sha256 of `data`, so that no data need be cached to see a difference.
+pub const ANNOTATION_CONTENT: &str = "coxswain.dev/content";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{overlay, owned};
 use crate::{
-    api::wire,
+    api::{annotations, volumes},
     digest::Digest,
     job::ValidJob,
     pin::{ADOPTED, Pin},
@@ -31,8 +31,8 @@ pub fn unpinned(job: &ValidJob, granted: &Granted) -> Value {
 fn beside_the_hosts(job: &ValidJob, granted: &Granted, pin: &str) -> Value {
     let data = granted.job_files.iter().map(|file| (file.name.as_str(), file.content.as_str())).collect();
     let mut metadata = owned::metadata(job, &job.names().config());
-    owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &content(&data));
-    owned::annotate(&mut metadata, wire::ANNOTATION_PIN, pin);
+    owned::annotate(&mut metadata, annotations::ANNOTATION_CONTENT, &content(&data));
+    owned::annotate(&mut metadata, annotations::ANNOTATION_PIN, pin);
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
@@ -45,7 +45,7 @@ pub fn files(job: &ValidJob, granted: &Granted) -> Option<Value> {
     let data = granted.everywhere.iter().map(|file| (key(file), file.content.as_str())).collect();
     let mut metadata = owned::metadata(job, &job.names().files());
     overlay::set(&mut metadata, "ownerReferences", json!([owned::owner(job)]));
-    owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &content(&data));
+    owned::annotate(&mut metadata, annotations::ANNOTATION_CONTENT, &content(&data));
     Some(json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -58,18 +58,18 @@ pub fn files(job: &ValidJob, granted: &Granted) -> Option<Value> {
 /// The launcher's volume over [`config`]: hostfile first, then the script, then others by name.
 pub(super) fn config_volume(job: &ValidJob, granted: &Granted) -> Value {
     let rank = |file: &File| match file.name.as_str() {
-        wire::HOSTFILE => 0,
-        wire::DISCOVER_HOSTS => 1,
+        volumes::HOSTFILE => 0,
+        volumes::DISCOVER_HOSTS => 1,
         _ => 2,
     };
     let mut files: Vec<&File> = granted.job_files.iter().collect();
     files.sort_by_key(|file| (rank(file), &file.name));
-    volume(wire::CONFIG_VOLUME, &job.names().config(), files.into_iter())
+    volume(volumes::CONFIG_VOLUME, &job.names().config(), files.into_iter())
 }
 
 /// Every pod's volume over [`files`].
 pub(super) fn files_volume(job: &ValidJob, granted: &Granted) -> Value {
-    volume(wire::FILES_VOLUME, &job.names().files(), granted.everywhere.iter())
+    volume(volumes::FILES_VOLUME, &job.names().files(), granted.everywhere.iter())
 }
 
 fn volume<'a>(name: &str, config_map: &str, files: impl Iterator<Item = &'a File>) -> Value {

@@ -10,7 +10,12 @@ use super::{
     pod::Pod,
     pod_group,
 };
-use crate::{api::wire, job::ValidJob, pin::Pin, policy::Granted};
+use crate::{
+    api::{annotations, labels, scheduling, volumes},
+    job::ValidJob,
+    pin::Pin,
+    policy::Granted,
+};
 
 /// Blanked in a launcher that runs no ranks, so that NVIDIA's container runtime gives it no devices.
 const NVIDIA: [&str; 2] = ["NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"];
@@ -27,7 +32,7 @@ pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
 /// The Job as created while the `MPIJob` is not suspended.
 pub fn manifest(job: &ValidJob, granted: &Granted, pin: &Pin, gang: &Gang) -> Value {
     let mut metadata = owned::metadata(job, job.names().launcher().as_ref());
-    owned::annotate(&mut metadata, wire::ANNOTATION_PIN, &pin.to_annotation());
+    owned::annotate(&mut metadata, annotations::ANNOTATION_PIN, &pin.to_annotation());
     let mut spec = overlay::fields(json!({
         "podReplacementPolicy": "Failed",
         "template": template(job, granted, gang),
@@ -94,34 +99,34 @@ fn replace(parent: &mut Fields, key: &str, value: Value) {
 }
 
 fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
-    let mut pod = Pod::of(job, job.launcher(), wire::ROLE_LAUNCHER);
+    let mut pod = Pod::of(job, job.launcher(), labels::ROLE_LAUNCHER);
     // Without effect, as the Job controller makes itself the owner of the pods, but the MPI Operator stores it.
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     pod_group::join(&mut pod, job, gang);
     if job.launcher_runs_ranks() {
-        owned::label(&mut pod.metadata, wire::LABEL_REPLICA_INDEX, "0");
+        owned::label(&mut pod.metadata, labels::LABEL_REPLICA_INDEX, "0");
     }
     overlay::set(&mut pod.spec, "hostname", job.names().launcher().as_ref());
     if job.launcher_runs_ranks() {
         overlay::append(&mut pod.spec, "hostAliases", [own_name(job)]);
     }
     pod.container(|container| command(container, granted));
-    pod.environment(wire::ROLE_LAUNCHER, &granted.launcher, &granted.everywhere);
+    pod.environment(labels::ROLE_LAUNCHER, &granted.launcher, &granted.everywhere);
     if !job.launcher_runs_ranks() {
         let blank = NVIDIA.map(|name| json!({"name": name}));
         pod.container(|container| overlay::append(container, "env", blank));
     }
     pod.ports(&granted.launcher.ports);
     pod.ssh(job);
-    let mount = json!({"name": wire::CONFIG_VOLUME, "mountPath": wire::CONFIG_MOUNT_PATH});
+    let mount = json!({"name": volumes::CONFIG_VOLUME, "mountPath": volumes::CONFIG_MOUNT_PATH});
     pod.volume(config_map::config_volume(job, granted), [mount]);
     pod.files(job, granted);
     if job.launcher_runs_ranks() {
         pod.capabilities(granted);
     }
     // A gate that the user wrote himself is not written twice: names of gates are unique.
-    if gated(job, gang) && !overlay::lists(&pod.spec, "schedulingGates", "name", wire::GATE_WORKERS) {
-        overlay::prepend(&mut pod.spec, "schedulingGates", json!({"name": wire::GATE_WORKERS}));
+    if gated(job, gang) && !overlay::lists(&pod.spec, "schedulingGates", "name", scheduling::GATE_WORKERS) {
+        overlay::prepend(&mut pod.spec, "schedulingGates", json!({"name": scheduling::GATE_WORKERS}));
     }
     json!({"metadata": pod.metadata, "spec": pod.spec})
 }

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::overlay::{self, Fields};
-use crate::{api::wire, job::ValidJob};
+use crate::{
+    api::{labels, resource},
+    job::ValidJob,
+};
 
 /// Metadata of an object beside the pods: labels of the MPI Operator and ours, controlled by the job.
 pub(super) fn metadata(job: &ValidJob, name: &str) -> Fields {
@@ -11,7 +14,7 @@ pub(super) fn metadata(job: &ValidJob, name: &str) -> Fields {
     overlay::set(
         &mut metadata,
         "labels",
-        json!({wire::LABEL_APP: job.names().job(), wire::LABEL_JOB: job.names().job()}),
+        json!({labels::LABEL_APP: job.names().job(), labels::LABEL_JOB: job.names().job()}),
     );
     metadata
 }
@@ -36,8 +39,8 @@ pub(super) fn controller(job: &ValidJob) -> Value {
 /// An owner reference that only takes the object along.
 pub(super) fn owner(job: &ValidJob) -> Value {
     json!({
-        "apiVersion": wire::API_VERSION,
-        "kind": wire::KIND,
+        "apiVersion": resource::API_VERSION,
+        "kind": resource::KIND,
         "name": job.names().job(),
         "uid": job.uid().to_string(),
     })

@@ -8,14 +8,14 @@ use super::{
     owned,
 };
 use crate::{
-    api::wire,
+    api::{labels, volumes},
     job::{Replica, ValidJob},
     places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{EnvValue, File, Port},
     policy::{Grant, Granted, GrantedEnv},
 };
 
-/// Mode of the key files under [`wire::ROOT_SSH_PATH`]: root's ssh refuses keys that others can read. Elsewhere the
+/// Mode of the key files under [`volumes::ROOT_SSH_PATH`]: root's ssh refuses keys that others can read. Elsewhere the
 /// image copies them.
 const PRIVATE_MODE: u32 = 0o600;
 
@@ -37,9 +37,9 @@ impl Pod {
                 overlay::set(&mut metadata, key, kept);
             }
         }
-        owned::label(&mut metadata, wire::LABEL_OPERATOR_NAME, wire::OPERATOR_NAME);
-        owned::label(&mut metadata, wire::LABEL_JOB_NAME, job.names().job());
-        owned::label(&mut metadata, wire::LABEL_JOB_ROLE, role);
+        owned::label(&mut metadata, labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME);
+        owned::label(&mut metadata, labels::LABEL_JOB_NAME, job.names().job());
+        owned::label(&mut metadata, labels::LABEL_JOB_ROLE, role);
 
         let mut spec = overlay::fields(template.remove("spec").unwrap_or_default());
         overlay::set(&mut spec, "subdomain", job.names().job());
@@ -64,7 +64,7 @@ impl Pod {
     /// The role, then what the plugins set, where one of them leaves a variable to the user and he has set it, his.
     pub fn environment(&mut self, role: &str, grant: &Grant, files: &[File]) {
         self.container(|container| {
-            let role = json!({"name": wire::ENV_JOB_ROLE, "value": role});
+            let role = json!({"name": labels::ENV_JOB_ROLE, "value": role});
             let granted = grant.env.iter().filter(|env| env.force || !is_set(container, &env.name));
             let finders = files
                 .iter()
@@ -96,19 +96,19 @@ impl Pod {
     pub fn ssh(&mut self, job: &ValidJob) {
         let item = |key: &str, path: &str| json!({"key": key, "path": path});
         let mut items = vec![
-            item(wire::SSH_PRIVATE_KEY, wire::SSH_PRIVATE_KEY_FILE),
-            item(wire::SSH_PUBLIC_KEY, "id_rsa.pub"),
-            item(wire::SSH_PUBLIC_KEY, "authorized_keys"),
+            item(volumes::SSH_PRIVATE_KEY, volumes::SSH_PRIVATE_KEY_FILE),
+            item(volumes::SSH_PUBLIC_KEY, "id_rsa.pub"),
+            item(volumes::SSH_PUBLIC_KEY, "authorized_keys"),
         ];
         if job.options().checks_host_keys {
-            items.push(item(wire::SSH_KNOWN_HOSTS, wire::SSH_KNOWN_HOSTS_FILE));
+            items.push(item(volumes::SSH_KNOWN_HOSTS, volumes::SSH_KNOWN_HOSTS_FILE));
         }
         let mut secret = overlay::fields(json!({"secretName": job.names().secret(), "items": items}));
-        if job.ssh_mount_path() == wire::ROOT_SSH_PATH {
+        if job.ssh_mount_path() == volumes::ROOT_SSH_PATH {
             overlay::set(&mut secret, "defaultMode", PRIVATE_MODE);
         }
-        let mount = json!({"name": wire::SSH_VOLUME, "mountPath": job.ssh_mount_path()});
-        self.volume(json!({"name": wire::SSH_VOLUME, "secret": secret}), [mount]);
+        let mount = json!({"name": volumes::SSH_VOLUME, "mountPath": job.ssh_mount_path()});
+        self.volume(json!({"name": volumes::SSH_VOLUME, "secret": secret}), [mount]);
     }
 
     /// Files for every pod. A path that the user mounts himself stays his.
@@ -119,7 +119,7 @@ impl Pod {
             .filter_map(|file| Some((config_map::key(file), places::spot(config_map::key(file))?.path)))
             .filter(|(_, path)| !self.mounts(path))
             .map(|(key, path)| {
-                json!({"name": wire::FILES_VOLUME, "mountPath": path, "subPath": key, "readOnly": true})
+                json!({"name": volumes::FILES_VOLUME, "mountPath": path, "subPath": key, "readOnly": true})
             })
             .collect();
         if !mounts.is_empty() {
@@ -136,8 +136,8 @@ impl Pod {
             if !size.is_empty() {
                 overlay::set(&mut memory, "sizeLimit", size.as_str());
             }
-            let mount = json!({"name": wire::SHARED_MEMORY_VOLUME, "mountPath": SHARED_MEMORY_PATH});
-            self.volume(json!({"name": wire::SHARED_MEMORY_VOLUME, "emptyDir": memory}), [mount]);
+            let mount = json!({"name": volumes::SHARED_MEMORY_VOLUME, "mountPath": SHARED_MEMORY_PATH});
+            self.volume(json!({"name": volumes::SHARED_MEMORY_VOLUME, "emptyDir": memory}), [mount]);
         }
         if granted.lock_memory {
             self.container(|container| overlay::edit(container, "securityContext", lock_memory));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use self::needs::Resources;
 use super::{gang::Gang, overlay, owned, pod::Pod};
 use crate::{
-    api::wire,
+    api::{annotations, labels, scheduling},
     digest::Digest,
     job::{LauncherCreation, Replica, ValidJob},
     json::at,
@@ -34,11 +34,11 @@ pub(super) fn join(pod: &mut Pod, job: &ValidJob, gang: &Gang) {
     let scheduler = match gang {
         Gang::Off => return,
         Gang::Volcano => {
-            owned::annotate(&mut pod.metadata, wire::VOLCANO_GROUP_ANNOTATION, group);
-            wire::VOLCANO_SCHEDULER
+            owned::annotate(&mut pod.metadata, scheduling::VOLCANO_GROUP_ANNOTATION, group);
+            scheduling::VOLCANO_SCHEDULER
         }
         Gang::SchedulerPlugins(name) => {
-            owned::label(&mut pod.metadata, wire::SCHEDULER_PLUGINS_GROUP_LABEL, group);
+            owned::label(&mut pod.metadata, scheduling::SCHEDULER_PLUGINS_GROUP_LABEL, group);
             name
         }
     };
@@ -69,15 +69,15 @@ pub fn manifest(job: &ValidJob, gang: &Gang, priorities: &Priorities) -> Option<
     };
     let spec = Value::from(spec);
     let mut metadata = owned::bare(job, job.names().job());
-    owned::label(&mut metadata, wire::LABEL_JOB, job.names().job());
+    owned::label(&mut metadata, labels::LABEL_JOB, job.names().job());
     let digest = Digest::of(spec.to_string().as_bytes()).to_string();
-    owned::annotate(&mut metadata, wire::ANNOTATION_CONTENT, &digest);
+    owned::annotate(&mut metadata, annotations::ANNOTATION_CONTENT, &digest);
     Some((kind, json!({"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": spec})))
 }
 
 fn queue(job: &ValidJob) -> &str {
     let policy = job.scheduling_policy().queue.as_str();
-    let annotation = job.annotations().get(wire::VOLCANO_QUEUE_ANNOTATION).map_or("", String::as_str);
+    let annotation = job.annotations().get(scheduling::VOLCANO_QUEUE_ANNOTATION).map_or("", String::as_str);
     if policy.is_empty() { annotation } else { policy }
 }
 

@@ -4,7 +4,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{overlay, owned};
-use crate::{api::wire, job::ValidJob, json::at, seen::Seen};
+use crate::{
+    api::{annotations, volumes},
+    job::ValidJob,
+    json::at,
+    observed::ObservedState,
+};
 
 /// Both halves, as files.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,7 +31,7 @@ impl std::fmt::Debug for KeyPair {
 pub fn manifest(job: &ValidJob) -> Value {
     let mut metadata = owned::metadata(job, &job.names().secret());
     if job.options().checks_host_keys {
-        owned::annotate(&mut metadata, wire::ANNOTATION_SSH_HOST_KEYS, "job");
+        owned::annotate(&mut metadata, annotations::ANNOTATION_SSH_HOST_KEYS, "job");
     }
     json!({
         "apiVersion": "v1",
@@ -41,11 +46,11 @@ pub fn manifest(job: &ValidJob) -> Value {
 pub fn with_keys(manifest: &Value, keys: &KeyPair) -> Value {
     let mut secret = overlay::fields(manifest.clone());
     let annotations = at(manifest, "/metadata/annotations");
-    let checks = annotations.get(wire::ANNOTATION_SSH_HOST_KEYS).is_some();
-    let known_hosts = checks.then(|| (wire::SSH_KNOWN_HOSTS, format!("* {}", keys.public_line)));
+    let checks = annotations.get(annotations::ANNOTATION_SSH_HOST_KEYS).is_some();
+    let known_hosts = checks.then(|| (volumes::SSH_KNOWN_HOSTS, format!("* {}", keys.public_line)));
     overlay::edit(&mut secret, "data", |data| {
-        overlay::set(data, wire::SSH_PRIVATE_KEY, STANDARD.encode(&keys.private_pem));
-        overlay::set(data, wire::SSH_PUBLIC_KEY, STANDARD.encode(&keys.public_line));
+        overlay::set(data, volumes::SSH_PRIVATE_KEY, STANDARD.encode(&keys.private_pem));
+        overlay::set(data, volumes::SSH_PUBLIC_KEY, STANDARD.encode(&keys.public_line));
         if let Some((key, line)) = known_hosts {
             overlay::set(data, key, STANDARD.encode(line));
         }
@@ -54,7 +59,7 @@ pub fn with_keys(manifest: &Value, keys: &KeyPair) -> Value {
 }
 
 /// The job's pods would mount known hosts that its Secret, made earlier, does not have, and hang.
-pub fn lacks_known_hosts(job: &ValidJob, seen: &Seen) -> bool {
-    let ours = seen.secret.as_ref().filter(|secret| secret.object.is_controlled_by(job.uid()));
+pub fn lacks_known_hosts(job: &ValidJob, observed: &ObservedState) -> bool {
+    let ours = observed.secret.as_ref().filter(|secret| secret.object.is_controlled_by(job.uid()));
     job.options().checks_host_keys && ours.is_some_and(|secret| !secret.has_known_hosts)
 }

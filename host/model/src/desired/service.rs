@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::owned;
-use crate::{api::wire, job::ValidJob};
+use crate::{api::labels, job::ValidJob};
 
 /// The Service. It publishes addresses that are not ready, always: Hydra's proxies resolve the launcher while it
 /// is not, and workers behind a readiness probe are looked up before they pass it. (The MPI Operator 0.8.2 does
@@ -17,8 +17,8 @@ pub fn manifest(job: &ValidJob) -> Value {
             "clusterIP": "None",
             "publishNotReadyAddresses": true,
             "selector": {
-                wire::LABEL_OPERATOR_NAME: wire::OPERATOR_NAME,
-                wire::LABEL_JOB_NAME: job.names().job(),
+                labels::LABEL_OPERATOR_NAME: labels::OPERATOR_NAME,
+                labels::LABEL_JOB_NAME: job.names().job(),
             },
         },
     })

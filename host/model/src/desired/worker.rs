@@ -10,7 +10,7 @@ use super::{
     pod_group,
 };
 use crate::{
-    api::wire,
+    api::{labels, volumes},
     job::{Replica, ValidJob},
     policy::Granted,
 };
@@ -40,9 +40,9 @@ impl WorkerTemplate {
         let mut labels = overlay::fields(metadata.remove("labels").unwrap_or_default());
         let mut spec = overlay::fields(pod.get("spec").cloned().unwrap_or_default());
         metadata.remove("name");
-        labels.remove(wire::LABEL_REPLICA_INDEX);
+        labels.remove(labels::LABEL_REPLICA_INDEX);
         spec.remove("hostname");
-        let index = wire::LABEL_REPLICA_INDEX;
+        let index = labels::LABEL_REPLICA_INDEX;
         let (metadata, labels, spec) = (tail(&metadata), tail(&labels), tail(&spec));
         Self {
             pieces: [
@@ -80,7 +80,7 @@ pub fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<Worker
 
 /// A worker without what differs between workers.
 fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) -> Value {
-    let mut pod = Pod::of(job, worker, wire::ROLE_WORKER);
+    let mut pod = Pod::of(job, worker, labels::ROLE_WORKER);
     overlay::set(&mut pod.metadata, "namespace", job.names().namespace());
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     overlay::edit(&mut pod.spec, "dnsConfig", |dns| {
@@ -94,7 +94,7 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
             probe(container, port);
         }
     });
-    pod.environment(wire::ROLE_WORKER, &granted.worker, &granted.everywhere);
+    pod.environment(labels::ROLE_WORKER, &granted.worker, &granted.everywhere);
     pod.ports(&granted.worker.ports);
     pod.ssh(job);
     pod.files(job, granted);
@@ -105,7 +105,7 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
 
 /// sshd in the foreground, with the image's configuration; where host keys are checked, the job's key is one of its own.
 fn daemon(job: &ValidJob) -> Value {
-    let host_key = job.options().checks_host_keys.then(|| job.ssh_file(wire::SSH_PRIVATE_KEY_FILE));
+    let host_key = job.options().checks_host_keys.then(|| job.ssh_file(volumes::SSH_PRIVATE_KEY_FILE));
     let words = ["/usr/sbin/sshd", "-De"].into_iter().map(str::to_owned);
     words.chain(host_key.into_iter().flat_map(|file| ["-h".to_owned(), file])).collect()
 }

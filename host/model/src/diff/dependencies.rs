@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::ownership::{Held, held};
 use crate::{
-    api::wire,
+    api::annotations,
     desired::{Desired, content},
     job::ValidJob,
     json::at,
     object::{Kind, ObjectName},
-    seen::{ConfigSeen, ObjectSeen, PodGroupSeen, Seen, ServiceSeen},
+    observed::{ObservedConfig, ObservedObject, ObservedPodGroup, ObservedService, ObservedState},
     step::{Step, Wave},
 };
 
@@ -19,23 +19,23 @@ const POD_GROUP_FIELDS: [&str; 5] =
     ["minMember", "queue", "priorityClassName", "minResources", "scheduleTimeoutSeconds"];
 
 /// Brings Service, ConfigMaps and Secret into being and into shape.
-pub fn steps(job: &ValidJob, seen: &Seen, desired: &Desired) -> Vec<Step> {
+pub fn steps(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Vec<Step> {
     let names = job.names();
     let mut steps = Vec::new();
-    steps.extend(service(job, seen, &desired.service));
-    steps.extend(config(job, seen, &desired.config));
-    if let Held::Free = held(job, seen.secret.as_ref(), |secret| &secret.object) {
+    steps.extend(service(job, observed, &desired.service));
+    steps.extend(config(job, observed, &desired.config));
+    if let Held::Free = held(job, observed.secret.as_ref(), |secret| &secret.object) {
         let object = ObjectName { kind: Kind::Secret, name: names.secret() };
         steps.push(Step::CreateSecret { object, manifest: desired.secret.clone() });
     }
-    steps.extend(desired.files.as_ref().and_then(|files| self::files(job, seen, files)));
+    steps.extend(desired.files.as_ref().and_then(|files| self::files(job, observed, files)));
     steps
 }
 
 /// Brings the ConfigMap that follows the pods into being and into shape.
-pub fn config(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
+pub fn config(job: &ValidJob, observed: &ObservedState, wanted: &Value) -> Option<Step> {
     let name = job.names().config();
-    match held(job, seen.config.as_ref(), |config| &config.object) {
+    match held(job, observed.config.as_ref(), |config| &config.object) {
         Held::Free => Some(create(Kind::ConfigMap, name, wanted)),
         Held::Ours(config) => config_patch(name, config, wanted),
         Held::Taken => None,
@@ -43,10 +43,10 @@ pub fn config(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
 }
 
 /// Brings the `PodGroup` into being and into shape, if gangs are scheduled.
-pub fn pod_group(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step> {
+pub fn pod_group(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Option<Step> {
     let (kind, wanted) = desired.pod_group.as_ref()?;
     let name = job.names().job().to_owned();
-    match held(job, seen.pod_group.as_ref(), |group| &group.object) {
+    match held(job, observed.pod_group.as_ref(), |group| &group.object) {
         Held::Free => Some(create(*kind, name, wanted)),
         Held::Ours(group) => pod_group_patch(name, group, wanted),
         Held::Taken => None,
@@ -54,20 +54,20 @@ pub fn pod_group(job: &ValidJob, seen: &Seen, desired: &Desired) -> Option<Step>
 }
 
 /// Something that pods mount or refer to is being deleted and not yet gone.
-pub fn are_leaving(seen: &Seen) -> bool {
+pub fn are_leaving(observed: &ObservedState) -> bool {
     let objects = [
-        seen.service.as_ref().map(|service| &service.object),
-        seen.config.as_ref().map(|config| &config.object),
-        seen.files.as_ref().map(|files| &files.object),
-        seen.secret.as_ref().map(|secret| &secret.object),
-        seen.pod_group.as_ref().map(|group| &group.object),
+        observed.service.as_ref().map(|service| &service.object),
+        observed.config.as_ref().map(|config| &config.object),
+        observed.files.as_ref().map(|files| &files.object),
+        observed.secret.as_ref().map(|secret| &secret.object),
+        observed.pod_group.as_ref().map(|group| &group.object),
     ];
     objects.into_iter().flatten().any(|object| object.deleting)
 }
 
-fn service(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
+fn service(job: &ValidJob, observed: &ObservedState, wanted: &Value) -> Option<Step> {
     let name = job.names().job().to_owned();
-    match held(job, seen.service.as_ref(), |service| &service.object) {
+    match held(job, observed.service.as_ref(), |service| &service.object) {
         Held::Free => Some(create(Kind::Service, name, wanted)),
         Held::Ours(service) => service_patch(name, service, wanted),
         Held::Taken => None,
@@ -75,31 +75,31 @@ fn service(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
 }
 
 /// Only the two fields that we own; whatever else a cluster puts into a Service stays.
-fn service_patch(name: String, seen: &ServiceSeen, wanted: &Value) -> Option<Step> {
+fn service_patch(name: String, observed: &ObservedService, wanted: &Value) -> Option<Step> {
     let publishes = at(wanted, "/spec/publishNotReadyAddresses").as_bool().unwrap_or(false);
-    if seen.selects_job && seen.publishes_not_ready == publishes {
+    if observed.selects_job && observed.publishes_not_ready == publishes {
         return None;
     }
-    let selector = replacing(at(wanted, "/spec/selector"), &seen.extra_selectors);
+    let selector = replacing(at(wanted, "/spec/selector"), &observed.extra_selectors);
     let patch = json!({"spec": {"selector": selector, "publishNotReadyAddresses": publishes}});
-    Some(self::patch(Kind::Service, name, &seen.object, patch))
+    Some(self::patch(Kind::Service, name, &observed.object, patch))
 }
 
 /// The pin is written along: whoever removed it from here has not removed it from the launcher Job.
-fn config_patch(name: String, seen: &ConfigSeen, wanted: &Value) -> Option<Step> {
+fn config_patch(name: String, observed: &ObservedConfig, wanted: &Value) -> Option<Step> {
     let annotations = at(wanted, "/metadata/annotations");
     let wants = |key: &str| annotations.get(key).and_then(Value::as_str);
-    let same = seen.content.as_deref() == wants(wire::ANNOTATION_CONTENT)
-        && seen.pin.as_deref() == wants(wire::ANNOTATION_PIN);
+    let same = observed.content.as_deref() == wants(annotations::ANNOTATION_CONTENT)
+        && observed.pin.as_deref() == wants(annotations::ANNOTATION_PIN);
     let patch = json!({"metadata": {"annotations": annotations}, "data": at(wanted, "/data")});
-    (!same).then(|| self::patch(Kind::ConfigMap, name, &seen.object, patch))
+    (!same).then(|| self::patch(Kind::ConfigMap, name, &observed.object, patch))
 }
 
 /// The files are immutable. Where a change of the spec changes them, the object goes and comes back in the
 /// next reconcile; pods that run keep what they mounted.
-fn files(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
+fn files(job: &ValidJob, observed: &ObservedState, wanted: &Value) -> Option<Step> {
     let name = job.names().files();
-    match held(job, seen.files.as_ref(), |files| &files.object) {
+    match held(job, observed.files.as_ref(), |files| &files.object) {
         Held::Free => Some(create(Kind::ConfigMap, name, wanted)),
         Held::Ours(files) if files.content.as_deref() != content(wanted) => Some(Step::Delete {
             object: ObjectName { kind: Kind::ConfigMap, name },
@@ -110,20 +110,20 @@ fn files(job: &ValidJob, seen: &Seen, wanted: &Value) -> Option<Step> {
     }
 }
 
-fn pod_group_patch(name: String, seen: &PodGroupSeen, wanted: &Value) -> Option<Step> {
-    if seen.content.as_deref() == content(wanted) {
+fn pod_group_patch(name: String, observed: &ObservedPodGroup, wanted: &Value) -> Option<Step> {
+    if observed.content.as_deref() == content(wanted) {
         return None;
     }
     let mut spec: Map<String, Value> = at(wanted, "/spec").as_object().cloned().unwrap_or_default();
     for field in POD_GROUP_FIELDS {
         let value = spec.entry(field).or_insert(Value::Null);
         if field == "minResources" && value.is_object() {
-            *value = replacing(value, &seen.resources);
+            *value = replacing(value, &observed.resources);
         }
     }
-    let annotations = json!({wire::ANNOTATION_CONTENT: content(wanted)});
+    let annotations = json!({annotations::ANNOTATION_CONTENT: content(wanted)});
     let patch = json!({"metadata": {"annotations": annotations}, "spec": spec});
-    Some(self::patch(seen.kind, name, &seen.object, patch))
+    Some(self::patch(observed.kind, name, &observed.object, patch))
 }
 
 /// `wanted` as the merge patch of a map that has the keys `present`: those not wanted become null.
@@ -139,11 +139,11 @@ fn create(kind: Kind, name: String, manifest: &Value) -> Step {
     Step::Create { object: ObjectName { kind, name }, manifest: manifest.clone(), wave: Wave::Dependencies }
 }
 
-fn patch(kind: Kind, name: String, seen: &ObjectSeen, patch: Value) -> Step {
+fn patch(kind: Kind, name: String, observed: &ObservedObject, patch: Value) -> Step {
     Step::Patch {
         object: ObjectName { kind, name },
-        uid: seen.uid.clone(),
-        version: seen.version,
+        uid: observed.uid.clone(),
+        version: observed.version,
         patch,
         subresource: None,
         wave: Wave::Dependencies,

@@ -3,8 +3,8 @@
 use crate::{
     job::ValidJob,
     object::{Kind, ObjectName, Uid},
+    observed::{ObservedObject, ObservedState},
     phase::Phase,
-    seen::{ObjectSeen, Seen},
 };
 
 /// Foreign objects that are named at most; the first one stops the job already.
@@ -21,11 +21,11 @@ pub enum Held<'a, T> {
     Taken,
 }
 
-/// Sorts what was seen under one of our names.
+/// Sorts what was observed under one of our names.
 pub fn held<'a, T>(
     job: &ValidJob,
     found: Option<&'a T>,
-    object: impl FnOnce(&'a T) -> &'a ObjectSeen,
+    object: impl FnOnce(&'a T) -> &'a ObservedObject,
 ) -> Held<'a, T> {
     let Some(found) = found else { return Held::Free };
     let object = object(found);
@@ -34,7 +34,7 @@ pub fn held<'a, T>(
 
 /// Objects under names that the job needs, which belong to somebody else and stay: the first few, sorted.
 /// Objects that are being deleted are waited for and not named.
-pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
+pub fn foreign(job: &ValidJob, observed: &ObservedState, phase: Phase) -> Vec<ObjectName> {
     let (objects, pods) = match phase {
         Phase::Active => (true, true),
         Phase::Suspended => (true, false),
@@ -42,16 +42,16 @@ pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
     };
     let mut found = Vec::new();
     if objects {
-        found.extend(named(job, seen).into_iter().filter_map(|(kind, name, object)| {
+        found.extend(named(job, observed).into_iter().filter_map(|(kind, name, object)| {
             is_foreign(job.uid(), object?).then_some(ObjectName { kind, name })
         }));
     }
     if pods {
-        let workers = seen.workers().filter(|pod| pod.index < job.workers() && !pod.deleting);
+        let workers = observed.workers().filter(|pod| pod.index < job.workers() && !pod.deleting);
         let foreign = workers.filter(|pod| pod.controller.as_ref() != Some(job.uid()));
         let name = |index| ObjectName::from(job.names().worker(index));
         found.extend(foreign.map(|pod| name(pod.index)).take(SAMPLE));
-        found.extend(seen.pod_group.as_ref().and_then(|group| {
+        found.extend(observed.pod_group.as_ref().and_then(|group| {
             let name = job.names().job().to_owned();
             is_foreign(job.uid(), &group.object).then_some(ObjectName { kind: group.kind, name })
         }));
@@ -61,17 +61,21 @@ pub fn foreign(job: &ValidJob, seen: &Seen, phase: Phase) -> Vec<ObjectName> {
 }
 
 /// Everything but pods and `PodGroup`. A launcher Job's name matters even where it is not created yet.
-fn named<'a>(job: &ValidJob, seen: &'a Seen) -> [(Kind, String, Option<&'a ObjectSeen>); 5] {
+fn named<'a>(job: &ValidJob, observed: &'a ObservedState) -> [(Kind, String, Option<&'a ObservedObject>); 5] {
     let names = job.names();
     [
-        (Kind::Service, names.job().to_owned(), seen.service.as_ref().map(|service| &service.object)),
-        (Kind::ConfigMap, names.config(), seen.config.as_ref().map(|config| &config.object)),
-        (Kind::ConfigMap, names.files(), seen.files.as_ref().map(|files| &files.object)),
-        (Kind::Secret, names.secret(), seen.secret.as_ref().map(|secret| &secret.object)),
-        (Kind::Job, names.launcher().to_string(), seen.launcher.as_ref().map(|launcher| &launcher.object)),
+        (Kind::Service, names.job().to_owned(), observed.service.as_ref().map(|service| &service.object)),
+        (Kind::ConfigMap, names.config(), observed.config.as_ref().map(|config| &config.object)),
+        (Kind::ConfigMap, names.files(), observed.files.as_ref().map(|files| &files.object)),
+        (Kind::Secret, names.secret(), observed.secret.as_ref().map(|secret| &secret.object)),
+        (
+            Kind::Job,
+            names.launcher().to_string(),
+            observed.launcher.as_ref().map(|launcher| &launcher.object),
+        ),
     ]
 }
 
-fn is_foreign(owner: &Uid, object: &ObjectSeen) -> bool {
+fn is_foreign(owner: &Uid, object: &ObservedObject) -> bool {
     !object.is_controlled_by(owner) && !object.deleting
 }

@@ -7,42 +7,46 @@ use crate::{
     desired::WorkerTemplate,
     job::{CleanPodPolicy, ValidJob},
     object::ObjectName,
-    seen::{PodPhase, PodSeen, Seen},
+    observed::{ObservedPod, ObservedState, PodPhase},
     step::Step,
 };
 
 /// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
-pub fn create(job: &ValidJob, seen: &Seen, template: Option<&Arc<WorkerTemplate>>) -> Option<Step> {
+pub fn create(
+    job: &ValidJob,
+    observed: &ObservedState,
+    template: Option<&Arc<WorkerTemplate>>,
+) -> Option<Step> {
     let template = template?;
-    let taken: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
+    let taken: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
     let indexes: Vec<u32> = (0..job.workers()).filter(|index| !taken.contains(index)).collect();
     (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
 }
 
 /// Deletes our workers beyond the job's size, highest index first.
-pub fn scale_down(job: &ValidJob, seen: &Seen) -> Vec<Step> {
-    let surplus = |pod: &&PodSeen| pod.index >= job.workers();
-    deletions(job, seen, surplus, false)
+pub fn scale_down(job: &ValidJob, observed: &ObservedState) -> Vec<Step> {
+    let surplus = |pod: &&ObservedPod| pod.index >= job.workers();
+    deletions(job, observed, surplus, false)
 }
 
 /// What a job that has ended leaves behind goes as `cleanPodPolicy` says: our workers, and the `PodGroup` with them.
-pub fn clean_up(job: &ValidJob, seen: &Seen) -> Vec<Step> {
+pub fn clean_up(job: &ValidJob, observed: &ObservedState) -> Vec<Step> {
     match job.clean_pod_policy() {
         CleanPodPolicy::None => Vec::new(),
-        CleanPodPolicy::Running | CleanPodPolicy::All => stop(job, seen),
+        CleanPodPolicy::Running | CleanPodPolicy::All => stop(job, observed),
     }
 }
 
 /// Takes away what holds devices of a job that is suspended, under every `cleanPodPolicy`: a queue gives them to
 /// somebody else from then on. Only under `Running` workers that have ended stay. The `PodGroup` always goes.
-pub fn stop(job: &ValidJob, seen: &Seen) -> Vec<Step> {
-    let runs = |pod: &&PodSeen| matches!(pod.phase, PodPhase::Running | PodPhase::Pending);
+pub fn stop(job: &ValidJob, observed: &ObservedState) -> Vec<Step> {
+    let runs = |pod: &&ObservedPod| matches!(pod.phase, PodPhase::Running | PodPhase::Pending);
     let mut steps = match job.clean_pod_policy() {
-        // A pod that has ended since it was seen is to be kept.
-        CleanPodPolicy::Running => deletions(job, seen, runs, true),
-        CleanPodPolicy::None | CleanPodPolicy::All => deletions(job, seen, |_| true, false),
+        // A pod that has ended since it was observed is to be kept.
+        CleanPodPolicy::Running => deletions(job, observed, runs, true),
+        CleanPodPolicy::None | CleanPodPolicy::All => deletions(job, observed, |_| true, false),
     };
-    if let Held::Ours(group) = held(job, seen.pod_group.as_ref(), |group| &group.object) {
+    if let Held::Ours(group) = held(job, observed.pod_group.as_ref(), |group| &group.object) {
         steps.push(Step::Delete {
             object: ObjectName { kind: group.kind, name: job.names().job().to_owned() },
             uid: group.object.uid.clone(),
@@ -52,13 +56,19 @@ pub fn stop(job: &ValidJob, seen: &Seen) -> Vec<Step> {
     steps
 }
 
-fn deletions(job: &ValidJob, seen: &Seen, doomed: impl Fn(&&PodSeen) -> bool, as_seen: bool) -> Vec<Step> {
-    let mut pods: Vec<&PodSeen> = seen.workers_of(job).filter(|pod| !pod.deleting).filter(doomed).collect();
+fn deletions(
+    job: &ValidJob,
+    observed: &ObservedState,
+    doomed: impl Fn(&&ObservedPod) -> bool,
+    as_observed: bool,
+) -> Vec<Step> {
+    let mut pods: Vec<&ObservedPod> =
+        observed.workers_of(job).filter(|pod| !pod.deleting).filter(doomed).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.index));
-    let delete = |pod: &PodSeen| Step::Delete {
+    let delete = |pod: &ObservedPod| Step::Delete {
         object: job.names().worker(pod.index).into(),
         uid: pod.uid.clone(),
-        version: as_seen.then_some(pod.version),
+        version: as_observed.then_some(pod.version),
     };
     pods.into_iter().map(delete).collect()
 }

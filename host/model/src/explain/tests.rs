@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::*;
 use crate::{
+    api::annotations,
     desired::{self, Gang},
     job::Verdict,
     pin::{Digest, Pin, PinnedPlugin},
-    plan::{Descriptor, EnvEdit, Port, Want},
+    plan::{CapabilityRequest, Descriptor, EnvEdit, Port},
     policy::{self, ClusterPolicy},
 };
 
@@ -19,7 +20,7 @@ fn job() -> ValidJob {
         json!({"name": "main", "image": "i", "command": ["mpirun", "pi"], "env": env, "ports": ports});
     let template = json!({"spec": {"containers": [container]}});
     let raw = json!({
-        "metadata": {"name": "pi", "namespace": "default", "annotations": {wire::ANNOTATION_ALLOW_WANTS: "shared-memory"}},
+        "metadata": {"name": "pi", "namespace": "default", "annotations": {annotations::ANNOTATION_ALLOW_CAPABILITIES: "shared-memory"}},
         "spec": {"mpiReplicaSpecs": {
             "Launcher": {"template": template},
             "Worker": {"replicas": 2, "template": template},
@@ -40,8 +41,8 @@ fn edit(by: &str, change: Change) -> Edit {
     Edit { by: by.into(), group: None, change }
 }
 
-fn want(by: &str, kind: &str) -> Edit {
-    edit(by, Change::Want(Want { kind: kind.into(), parameter: Some("8Gi".into()) }))
+fn request(by: &str, kind: &str) -> Edit {
+    edit(by, Change::Capability(CapabilityRequest { kind: kind.into(), parameter: Some("8Gi".into()) }))
 }
 
 fn file(by: &str, place: Place, content: &str) -> File {
@@ -91,20 +92,20 @@ fn a_variable_is_whose_it_is_in_the_pod_and_names_what_it_replaced() {
     assert_eq!(variable("A_BOTH"), "net=2 < mpi=1", "the later plugin wins");
     assert_eq!(variable("A_FIRST"), "mpi=1 < net=2", "but no fallback over force");
     assert_eq!(variable("OWN"), "(user)=u < ");
-    assert_eq!(variable(wire::ENV_JOB_ROLE), "(operator)=launcher < ");
+    assert_eq!(variable(labels::ENV_JOB_ROLE), "(operator)=launcher < ");
     assert!(all.iter().any(|one| one.group == "worker" && one.name == "A_BOTH"));
 }
 
 #[test]
-fn files_ports_and_wishes_name_their_authors() {
+fn files_ports_and_capability_requests_name_their_authors() {
     let port = |by: &str, name: &str, number| edit(by, Change::Port(Port { name: name.into(), number }));
     let plan = Plan {
         edits: vec![
             port("mpi", "oob", 7001),
             port("net", "oob", 7002),
             port("net", "mine", 7003),
-            want("mpi", wire::WANT_SHARED_MEMORY),
-            want("net", wire::WANT_LOCK_MEMORY),
+            request("mpi", capabilities::CAPABILITY_SHARED_MEMORY),
+            request("net", capabilities::CAPABILITY_LOCK_MEMORY),
         ],
         files: vec![
             file("mpi", Place::Job, "one"),
@@ -118,8 +119,8 @@ fn files_ports_and_wishes_name_their_authors() {
 
     assert_eq!(of(&all, Item::Port, "oob"), "net=7002 < mpi=7001");
     assert_eq!(of(&all, Item::Port, "mine"), "(user)=7000 < net=7003");
-    assert_eq!(of(&all, Item::Want, "shared-memory"), "mpi=8Gi < ");
-    assert_eq!(of(&all, Item::Want, "lock-memory"), " < net=8Gi", "not granted");
+    assert_eq!(of(&all, Item::Capability, "shared-memory"), "mpi=8Gi < ");
+    assert_eq!(of(&all, Item::Capability, "lock-memory"), " < net=8Gi", "not granted");
     assert_eq!(of(&all, Item::File, "/etc/mpi/f"), "net=two < mpi=one");
     assert_eq!(of(&all, Item::File, "/etc/nccl.conf"), "net=NCCL < ");
     assert_eq!(of(&all, Item::Command, "command"), "(user)=mpirun pi < ");

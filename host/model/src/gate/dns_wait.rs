@@ -13,7 +13,7 @@
 //! - A launcher has failed and is tried again: nothing, [`super::Because::RanBefore`]; the Job controller's back-off
 //!   (10 s, doubling) has passed, and if that is too short for a worker that was made again, it tries once more.
 //!
-//! In go the job, what is seen (which tells when launchers left) and the time; out comes until when to wait.
+//! In go the job, what is observed (which tells when launchers left) and the time; out comes until when to wait.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use crate::{
     condition,
     job::ValidJob,
-    seen::{PodSeen, Seen},
+    observed::{ObservedPod, ObservedState},
 };
 
 /// How long DNS may give out what it was asked for once: `ttl` and `cache` of the CoreDNS configuration that kubeadm
@@ -32,17 +32,22 @@ pub const DNS_CACHE: Duration = Duration::from_secs(30);
 /// When DNS has forgotten the workers of before a suspension, or of an earlier job of this name; nothing if there were
 /// none, as far as is known: who looks after a restart of the operator sees launchers that are about to end, and none
 /// that have.
-pub fn forgotten(job: &ValidJob, seen: &Seen, now: Timestamp, is_retry: bool) -> Option<Timestamp> {
-    let asked = asked(job, seen, now).filter(|_| !is_retry);
+pub fn forgotten(
+    job: &ValidJob,
+    observed: &ObservedState,
+    now: Timestamp,
+    is_retry: bool,
+) -> Option<Timestamp> {
+    let asked = asked(job, observed, now).filter(|_| !is_retry);
     let last = stopped(job).max(asked)?;
     Some(last.checked_add(DNS_CACHE).unwrap_or(Timestamp::MAX))
 }
 
 /// Until when a launcher may have been told of a worker that is gone.
-fn asked(job: &ValidJob, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
-    let asks = seen.pods.iter().any(PodSeen::asks_dns);
-    let asked = if asks { Some(now) } else { seen.asked };
-    let newest = seen.workers_of(job).map(|pod| pod.created).max();
+fn asked(job: &ValidJob, observed: &ObservedState, now: Timestamp) -> Option<Timestamp> {
+    let asks = observed.pods.iter().any(ObservedPod::asks_dns);
+    let asked = if asks { Some(now) } else { observed.asked };
+    let newest = observed.workers_of(job).map(|pod| pod.created).max();
     // Also the end of a launcher whose node is lost: it is there until somebody removes the node.
     Some(asked?.min(newest?))
 }

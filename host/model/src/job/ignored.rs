@@ -2,7 +2,7 @@
 
 use super::options::JobOptions;
 use crate::{
-    api::{annotations::JOB_ANNOTATIONS, wire::ANNOTATION_SETTING_SUFFIX},
+    api::{annotations::ANNOTATION_SETTING_SUFFIX, job_annotations::JOB_ANNOTATIONS},
     plan::Descriptor,
 };
 
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn of_very_many_the_first_are_named_and_the_others_counted() {
         let many: Vec<String> = (0..5_000).map(|n| format!("coxswain.dev/x{n:04}")).collect();
-        let told = ignored(&many.iter().map(String::as_str).collect::<Vec<_>>());
+        let reported = ignored(&many.iter().map(String::as_str).collect::<Vec<_>>());
 
-        assert_eq!((told.len(), told[8].as_str()), (9, "and 4992 more"));
+        assert_eq!((reported.len(), reported[8].as_str()), (9, "and 4992 more"));
     }
 }

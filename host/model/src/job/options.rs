@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::violation::FieldError;
-use crate::api::{annotations::PREFIX, wire};
+use crate::api::{annotations, capabilities, job_annotations::PREFIX, scheduling};
 
 /// How long a launcher waits for its workers where the job says nothing: long enough for a node to be added
 /// and an image of several GB to be pulled.
@@ -55,12 +55,18 @@ pub struct JobOptions {
     /// Tuners after the cluster's.
     pub tuners: Vec<String>,
     /// Capabilities that the job's plugins may have.
-    pub allow_wants: Vec<String>,
+    pub allow_capabilities: Vec<String>,
     /// By plugin, then by key.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     /// Annotations that look like ours and are none.
     pub unknown: Vec<String>,
+    /// Annotations that were read under a name of an earlier version, each with the name that it has now.
+    pub renamed: Vec<(&'static str, &'static str)>,
 }
+
+/// Names that annotations had in an earlier version, which jobs may still carry, each with the one that it has now.
+const RENAMED: [(&str, &str); 1] =
+    [(annotations::ANNOTATION_ALLOW_WANTS, annotations::ANNOTATION_ALLOW_CAPABILITIES)];
 
 impl Default for JobOptions {
     fn default() -> Self {
@@ -74,9 +80,10 @@ impl Default for JobOptions {
             lost_worker: None,
             plugin: None,
             tuners: Vec::new(),
-            allow_wants: Vec::new(),
+            allow_capabilities: Vec::new(),
             settings: BTreeMap::new(),
             unknown: Vec::new(),
+            renamed: Vec::new(),
         }
     }
 }
@@ -87,60 +94,66 @@ impl JobOptions {
         let mut options = Self::default();
         let mut errors = Vec::new();
         for (key, value) in annotations {
-            if let Err(error) = options.read(key, value) {
+            let renamed = RENAMED.iter().find(|(old, new)| old == key && !annotations.contains_key(*new));
+            options.renamed.extend(renamed);
+            if let Err(error) = options.read(key, renamed.map_or(key, |(_, new)| new), value) {
                 errors.push(error);
             }
         }
         if errors.is_empty() { Ok(options) } else { Err(errors) }
     }
 
-    fn read(&mut self, key: &str, value: &str) -> Result<(), FieldError> {
-        let path = || format!("metadata.annotations[{key}]");
+    /// Reads `value` as that of annotation `key`, which the job may call by its earlier name `written`.
+    fn read(&mut self, written: &str, key: &str, value: &str) -> Result<(), FieldError> {
+        let path = || format!("metadata.annotations[{written}]");
         let invalid = |detail: &str| FieldError::invalid(path(), value, detail);
         match key {
-            wire::ANNOTATION_START_GATE => match value {
+            annotations::ANNOTATION_START_GATE => match value {
                 "none" => self.start_gate = false,
-                wire::GATE_WORKERS | "workers" => self.start_gate = true,
+                scheduling::GATE_WORKERS | "workers" => self.start_gate = true,
                 _ => return Err(FieldError::not_supported(path(), value, ["none", "workers"])),
             },
-            wire::ANNOTATION_START_GATE_TIMEOUT => {
+            annotations::ANNOTATION_START_GATE_TIMEOUT => {
                 self.start_gate_timeout = duration(value)
                     .ok_or_else(|| invalid("must be a duration such as \"90s\", \"10m\" or \"1h30m\""))?;
             }
-            wire::ANNOTATION_START_MIN_WORKERS => {
+            annotations::ANNOTATION_START_MIN_WORKERS => {
                 let count = value.parse().ok().filter(|n| *n > 0);
                 self.start_min_workers =
                     Some(count.ok_or_else(|| invalid("must be a number greater than or equal to 1"))?);
             }
-            wire::ANNOTATION_SSH_PROBE => {
+            annotations::ANNOTATION_SSH_PROBE => {
                 let port = value.parse().ok().filter(|port| *port > 0);
                 self.ssh_probe = Some(port.ok_or_else(|| invalid("must be a port number, 1 to 65535"))?);
             }
-            wire::ANNOTATION_SSH_HOST_KEYS => match value {
+            annotations::ANNOTATION_SSH_HOST_KEYS => match value {
                 "job" => self.checks_host_keys = true,
                 "image" => self.checks_host_keys = false,
                 _ => return Err(FieldError::not_supported(path(), value, ["image", "job"])),
             },
-            wire::ANNOTATION_LAUNCH_COMMAND => match value {
+            annotations::ANNOTATION_LAUNCH_COMMAND => match value {
                 "render" => self.renders_command = true,
                 "user" => self.renders_command = false,
                 _ => return Err(FieldError::not_supported(path(), value, ["render", "user"])),
             },
-            wire::ANNOTATION_LOST_WORKER => {
+            annotations::ANNOTATION_LOST_WORKER => {
                 const KNOWN: [&str; 3] = ["auto", "fail", "ignore"];
                 let policy = LostWorker::parse(value);
                 self.lost_worker =
                     Some(policy.ok_or_else(|| FieldError::not_supported(path(), value, KNOWN))?);
             }
-            wire::ANNOTATION_PLUGIN => self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty()),
-            wire::ANNOTATION_TUNERS => self.tuners = list(value),
-            wire::ANNOTATION_ALLOW_WANTS => {
-                const KNOWN: [&str; 2] = [wire::WANT_LOCK_MEMORY, wire::WANT_SHARED_MEMORY];
-                let wants = list(value);
-                if let Some(unknown) = wants.iter().find(|want| !KNOWN.contains(&want.as_str())) {
+            annotations::ANNOTATION_PLUGIN => {
+                self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty());
+            }
+            annotations::ANNOTATION_TUNERS => self.tuners = list(value),
+            annotations::ANNOTATION_ALLOW_CAPABILITIES => {
+                const KNOWN: [&str; 2] =
+                    [capabilities::CAPABILITY_LOCK_MEMORY, capabilities::CAPABILITY_SHARED_MEMORY];
+                let allowed = list(value);
+                if let Some(unknown) = allowed.iter().find(|kind| !KNOWN.contains(&kind.as_str())) {
                     return Err(FieldError::not_supported(path(), unknown, KNOWN));
                 }
-                self.allow_wants = wants;
+                self.allow_capabilities = allowed;
             }
             _ if key.starts_with(PREFIX) => self.unknown.push(key.to_owned()),
             _ => self.read_setting(key, value),
@@ -151,7 +164,7 @@ impl JobOptions {
     /// `PLUGIN.coxswain.dev/KEY: value`; any other annotation is none of our business.
     fn read_setting(&mut self, key: &str, value: &str) {
         let Some((prefix, setting)) = key.split_once('/') else { return };
-        let Some(plugin) = prefix.strip_suffix(wire::ANNOTATION_SETTING_SUFFIX) else { return };
+        let Some(plugin) = prefix.strip_suffix(annotations::ANNOTATION_SETTING_SUFFIX) else { return };
         self.settings.entry(plugin.to_owned()).or_default().insert(setting.to_owned(), value.to_owned());
     }
 }
@@ -209,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_unreadable_annotation_names_itself_and_the_way_out() {
-        let errors = parse(wire::ANNOTATION_START_GATE_TIMEOUT, "soon").unwrap_err();
+        let errors = parse(annotations::ANNOTATION_START_GATE_TIMEOUT, "soon").unwrap_err();
 
         assert_eq!(
             errors[0].to_string(),
@@ -220,19 +233,41 @@ mod tests {
 
     #[test]
     fn a_capability_that_nobody_knows_is_a_mistake() {
-        let wants = |value| parse(wire::ANNOTATION_ALLOW_WANTS, value).map(|options| options.allow_wants);
+        let allowed = |value| {
+            parse(annotations::ANNOTATION_ALLOW_CAPABILITIES, value).map(|options| options.allow_capabilities)
+        };
 
-        assert_eq!(wants("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
+        assert_eq!(allowed("shared-memory, lock-memory").unwrap(), ["shared-memory", "lock-memory"]);
         assert_eq!(
-            wants("shared-memroy").unwrap_err()[0].to_string(),
-            "metadata.annotations[coxswain.dev/allow-wants]: Unsupported value: \"shared-memroy\": supported \
-             values: \"lock-memory\", \"shared-memory\""
+            allowed("shared-memroy").unwrap_err()[0].to_string(),
+            "metadata.annotations[coxswain.dev/allow-capabilities]: Unsupported value: \"shared-memroy\": \
+             supported values: \"lock-memory\", \"shared-memory\""
+        );
+    }
+
+    #[test]
+    fn an_annotation_is_read_by_its_earlier_name_too_unless_the_new_one_is_there() {
+        const OLD: &str = annotations::ANNOTATION_ALLOW_WANTS;
+        const NEW: &str = annotations::ANNOTATION_ALLOW_CAPABILITIES;
+        let old = parse(OLD, "lock-memory").unwrap();
+        let both =
+            [(OLD, "lock-memory"), (NEW, "shared-memory")].map(|(key, value)| (key.into(), value.into()));
+        let both = JobOptions::parse(&both.into()).unwrap();
+
+        assert_eq!((old.allow_capabilities, old.renamed), (vec!["lock-memory".to_owned()], vec![(OLD, NEW)]));
+        assert_eq!(old.unknown, [""; 0]);
+        assert_eq!((both.allow_capabilities, both.renamed), (vec!["shared-memory".to_owned()], vec![]));
+        assert_eq!(both.unknown, [OLD]);
+        let wrong = parse(OLD, "teleport").unwrap_err();
+        assert!(
+            wrong[0].to_string().starts_with("metadata.annotations[coxswain.dev/allow-wants]: "),
+            "{wrong:?}"
         );
     }
 
     #[test]
     fn every_annotation_of_the_table_is_read_and_what_only_looks_like_one_is_kept_as_unknown() {
-        for known in crate::api::annotations::JOB_ANNOTATIONS {
+        for known in crate::api::job_annotations::JOB_ANNOTATIONS {
             let unknown = parse(known.name, "?").map(|options| options.unknown).unwrap_or_default();
             assert!(unknown.is_empty(), "{}", known.name);
         }

@@ -12,7 +12,7 @@ use crate::{
     api::{
         MpiJob,
         mpijob::{ReplicaSpec, RunPolicy},
-        wire,
+        resource, volumes,
     },
     json::at,
     names::{Names, WorkerName},
@@ -35,7 +35,7 @@ impl ValidJob {
     /// [`ValidJob::under_domain`].
     pub fn parse(raw: &MpiJob, cluster_domain: Option<&str>) -> Verdict {
         let policy = raw.spec.run_policy.clone().unwrap_or_default();
-        let foreign = policy.managed_by.as_deref().is_some_and(|by| by != wire::MANAGED_BY_US);
+        let foreign = policy.managed_by.as_deref().is_some_and(|by| by != resource::MANAGED_BY_US);
         if foreign || raw.metadata.deletion_timestamp.is_some() {
             return Verdict::NotOurs;
         }
@@ -82,7 +82,7 @@ impl ValidJob {
             slots: parts.slots,
             implementation: text(&spec.mpi_implementation, "OpenMPI"),
             launcher_runs_ranks: spec.run_launcher_as_worker.unwrap_or(false),
-            ssh_mount_path: text(&spec.ssh_auth_mount_path, wire::ROOT_SSH_PATH),
+            ssh_mount_path: text(&spec.ssh_auth_mount_path, volumes::ROOT_SSH_PATH),
             launcher_creation: creation,
             launcher: parts.launcher,
             worker: parts.worker,

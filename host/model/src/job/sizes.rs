@@ -12,8 +12,8 @@ use super::{claims, options::JobOptions, replica::Replica, violation::FieldError
 use crate::{
     api::{
         MpiJob,
+        annotations::{ANNOTATION_SETTING_SUFFIX, ANNOTATION_TUNERS},
         mpijob::JobStatus,
-        wire::{ANNOTATION_SETTING_SUFFIX, ANNOTATION_TUNERS},
     },
     json::at,
     names::worker_hosts_len,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    api::wire,
+    api::{annotations, resource},
     object::{Uid, Version},
 };
 
@@ -221,18 +221,18 @@ fn limits_are_copied_and_zero_is_allowed() {
 #[test]
 fn jobs_of_other_controllers_and_jobs_on_their_way_out_are_not_even_validated() {
     let broken = ("/spec/mpiReplicaSpecs", Value::Null);
-    let managed = ("/spec/runPolicy/managedBy", json!(wire::MANAGED_BY_MULTIKUEUE));
+    let managed = ("/spec/runPolicy/managedBy", json!(resource::MANAGED_BY_MULTIKUEUE));
     let leaving = ("/metadata/deletionTimestamp", json!("2026-11-21T12:00:00Z"));
     for why in [managed, leaving] {
         assert!(matches!(parse(with(&[broken.clone(), why])), Verdict::NotOurs));
     }
-    let ours = ("/spec/runPolicy/managedBy", json!(wire::MANAGED_BY_US));
+    let ours = ("/spec/runPolicy/managedBy", json!(resource::MANAGED_BY_US));
     valid(with(&[ours]));
 }
 
 #[test]
 fn unreadable_annotations_come_last() {
-    let annotations = json!({wire::ANNOTATION_START_GATE: "maybe"});
+    let annotations = json!({annotations::ANNOTATION_START_GATE: "maybe"});
     let listed = errors(&[("/spec/slotsPerWorker", json!(-1)), ("/metadata/annotations", annotations)]);
 
     assert_eq!(listed.len(), 2);

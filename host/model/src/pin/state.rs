@@ -2,12 +2,12 @@
 
 use super::chain::{ADOPTED, MOST, Pin, TOO_LONG};
 use crate::{
-    api::wire::ANNOTATION_PIN,
+    api::annotations::ANNOTATION_PIN,
     job::ValidJob,
-    seen::{ObjectSeen, Seen},
+    observed::{ObservedObject, ObservedState},
 };
 
-/// Whether a job has a pin, by what is seen of it.
+/// Whether a job has a pin, by what is observed of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PinState {
     /// Nothing of the job has started: it gets a pin now.
@@ -22,10 +22,10 @@ pub enum PinState {
 
 impl PinState {
     /// Objects of an earlier job of the same name do not count.
-    pub fn of(job: &ValidJob, seen: &Seen) -> Self {
-        let ours = |object: &ObjectSeen| object.controller.as_ref() == Some(job.uid());
-        let config = seen.config.as_ref().filter(|config| ours(&config.object));
-        let launcher = seen.launcher.as_ref().filter(|launcher| ours(&launcher.object));
+    pub fn of(job: &ValidJob, observed: &ObservedState) -> Self {
+        let ours = |object: &ObservedObject| object.controller.as_ref() == Some(job.uid());
+        let config = observed.config.as_ref().filter(|config| ours(&config.object));
+        let launcher = observed.launcher.as_ref().filter(|launcher| ours(&launcher.object));
         let on_config = config.and_then(|config| config.pin.as_deref());
         let adopted = on_config == Some(ADOPTED) && launcher.is_some();
         let on_config = on_config.filter(|_| !adopted);
@@ -50,7 +50,7 @@ impl PinState {
             ),
             (None, None)
                 if config.is_none()
-                    && seen.workers().any(|pod| pod.controller.as_ref() == Some(job.uid())) =>
+                    && observed.workers().any(|pod| pod.controller.as_ref() == Some(job.uid())) =>
             {
                 Self::Lost(format!(
                     "ConfigMap {} was deleted while its workers were there",
@@ -70,8 +70,8 @@ mod tests {
         digest::Digest,
         job::Verdict,
         object::Uid,
+        observed::{ObservedConfig, ObservedLauncher},
         pin::{PinnedPlugin, kept},
-        seen::{ConfigSeen, LauncherSeen},
     };
 
     fn job() -> ValidJob {
@@ -86,46 +86,46 @@ mod tests {
         }
     }
 
-    fn config(owner: &str, pin: Option<&str>) -> ConfigSeen {
-        ConfigSeen {
-            object: ObjectSeen { controller: Some(Uid::from(owner)), ..ObjectSeen::default() },
+    fn config(owner: &str, pin: Option<&str>) -> ObservedConfig {
+        ObservedConfig {
+            object: ObservedObject { controller: Some(Uid::from(owner)), ..ObservedObject::default() },
             content: Some("digest".into()),
             pin: pin.map(Into::into),
         }
     }
 
-    fn launcher(pin: Option<&str>) -> LauncherSeen {
-        let object = ObjectSeen { controller: Some(Uid::from("u1")), ..ObjectSeen::default() };
-        LauncherSeen { object, pin: pin.map(Into::into), ..LauncherSeen::default() }
+    fn launcher(pin: Option<&str>) -> ObservedLauncher {
+        let object = ObservedObject { controller: Some(Uid::from("u1")), ..ObservedObject::default() };
+        ObservedLauncher { object, pin: pin.map(Into::into), ..ObservedLauncher::default() }
     }
 
     #[test]
     fn a_job_is_pinned_once_and_objects_of_its_predecessor_do_not_count() {
         let text = pin().to_annotation();
-        let of = |seen: &Seen| PinState::of(&job(), seen);
+        let of = |observed: &ObservedState| PinState::of(&job(), observed);
 
-        assert_eq!(of(&Seen::default()), PinState::Fresh);
-        let old = Seen { config: Some(config("u0", Some(&text))), ..Seen::default() };
+        assert_eq!(of(&ObservedState::default()), PinState::Fresh);
+        let old = ObservedState { config: Some(config("u0", Some(&text))), ..ObservedState::default() };
         assert_eq!(of(&old), PinState::Fresh);
-        let pinned = Seen { config: Some(config("u1", Some(&text))), ..Seen::default() };
+        let pinned = ObservedState { config: Some(config("u1", Some(&text))), ..ObservedState::default() };
         assert_eq!(of(&pinned), PinState::Pinned(pin()));
-        let on_launcher = Seen { launcher: Some(launcher(Some(&text))), ..Seen::default() };
+        let on_launcher = ObservedState { launcher: Some(launcher(Some(&text))), ..ObservedState::default() };
         assert_eq!(of(&on_launcher), PinState::Pinned(pin()));
     }
 
     #[test]
     fn a_pin_that_is_gone_or_contradicts_itself_is_lost_and_never_made_anew() {
         let text = pin().to_annotation();
-        let removed = Seen { config: Some(config("u1", None)), ..Seen::default() };
-        let mangled = Seen { config: Some(config("u1", Some("{}"))), ..Seen::default() };
-        let contradicting = Seen {
+        let removed = ObservedState { config: Some(config("u1", None)), ..ObservedState::default() };
+        let mangled = ObservedState { config: Some(config("u1", Some("{}"))), ..ObservedState::default() };
+        let contradicting = ObservedState {
             config: Some(config("u1", Some(&text))),
             launcher: Some(launcher(Some(&text.replace("-q", "-v")))),
-            ..Seen::default()
+            ..ObservedState::default()
         };
 
-        for seen in [removed, mangled, contradicting] {
-            assert!(matches!(PinState::of(&job(), &seen), PinState::Lost(_)), "{seen:?}");
+        for observed in [removed, mangled, contradicting] {
+            assert!(matches!(PinState::of(&job(), &observed), PinState::Lost(_)), "{observed:?}");
         }
     }
 
@@ -136,18 +136,19 @@ mod tests {
         let kept_pin = kept(&long.to_annotation());
         assert!(kept_pin.len() < 16, "{} bytes are kept", kept_pin.len());
 
-        let seen = Seen { config: Some(config("u1", Some(&kept_pin))), ..Seen::default() };
+        let observed =
+            ObservedState { config: Some(config("u1", Some(&kept_pin))), ..ObservedState::default() };
 
-        let PinState::Lost(why) = PinState::of(&job(), &seen) else { panic!("it is honoured") };
+        let PinState::Lost(why) = PinState::of(&job(), &observed) else { panic!("it is honoured") };
         assert!(why.contains("16384 bytes"), "{why}");
         assert_eq!(*kept(&pin().to_annotation()), pin().to_annotation());
     }
 
     #[test]
     fn a_launcher_without_a_pin_was_started_by_another_operator() {
-        let seen = Seen { launcher: Some(launcher(None)), ..Seen::default() };
+        let observed = ObservedState { launcher: Some(launcher(None)), ..ObservedState::default() };
 
-        assert_eq!(PinState::of(&job(), &seen), PinState::Adopted);
+        assert_eq!(PinState::of(&job(), &observed), PinState::Adopted);
     }
 
     fn pin() -> Pin {

@@ -2,7 +2,7 @@
 
 use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
-    api::wire,
+    api::{annotations, labels},
     job::ValidJob,
     json::at,
     plan::{Change, Plan},
@@ -23,7 +23,7 @@ pub(super) fn launch(job: &ValidJob, plan: &Plan, found: &mut Findings) -> Optio
         if !job.options().renders_command {
             let text = format!(
                 "the job does not ask for a rendered command: that takes annotation {}: render",
-                wire::ANNOTATION_LAUNCH_COMMAND
+                annotations::ANNOTATION_LAUNCH_COMMAND
             );
             found.refuse(&edit.by, ITEM, text);
         }
@@ -35,7 +35,7 @@ pub(super) fn launch(job: &ValidJob, plan: &Plan, found: &mut Findings) -> Optio
     }
     if command.is_none() && job.options().renders_command {
         found.refuse_at(
-            format!("metadata.annotations[{}]", wire::ANNOTATION_LAUNCH_COMMAND),
+            format!("metadata.annotations[{}]", annotations::ANNOTATION_LAUNCH_COMMAND),
             "no plugin of this job renders commands: remove the annotation and write the launcher's command",
         );
     }
@@ -72,7 +72,7 @@ pub(super) fn prefix(
 }
 
 fn driver_only(by: &str, item: &str, group: Option<&str>, found: &mut Findings) {
-    if group.is_some_and(|group| group != wire::ROLE_LAUNCHER) {
+    if group.is_some_and(|group| group != labels::ROLE_LAUNCHER) {
         found.refuse(by, item, "works on the launcher alone: leave the group out");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::granted::{Grant, Granted, GrantedEnv};
 use crate::{
-    api::wire,
+    api::labels,
     plan::{EnvValue, File},
 };
 
@@ -15,9 +15,10 @@ const SHOWN: usize = 60;
 /// One line for each thing that differs, `old` first. Empty: the pods would be the same.
 pub fn differences(old: &Granted, new: &Granted) -> Vec<String> {
     let mut lines = Vec::new();
-    for (role, old, new) in
-        [(wire::ROLE_LAUNCHER, &old.launcher, &new.launcher), (wire::ROLE_WORKER, &old.worker, &new.worker)]
-    {
+    for (role, old, new) in [
+        (labels::ROLE_LAUNCHER, &old.launcher, &new.launcher),
+        (labels::ROLE_WORKER, &old.worker, &new.worker),
+    ] {
         compare(&mut lines, &format!("{role} env"), &variables(old), &variables(new));
         compare(&mut lines, &format!("{role} port"), &ports(old), &ports(new));
     }

@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use crate::{
-    api::wire,
+    api::volumes,
     job::{ValidJob, sizes::CONFIG_MAP},
     places,
     plan::{File, Place},
@@ -109,14 +109,14 @@ fn over<'a>(files: impl Iterator<Item = &'a File>) -> Option<&'a File> {
 
 /// The host list and the script grow with the workers; what does not fit is then the user's to change.
 fn fit_job(job: &ValidJob, files: &[File], found: &mut Findings) {
-    let grows = |file: &&File| matches!(file.name.as_str(), wire::HOSTFILE | wire::DISCOVER_HOSTS);
+    let grows = |file: &&File| matches!(file.name.as_str(), volumes::HOSTFILE | volumes::DISCOVER_HOSTS);
     if let Some(file) = over(files.iter().filter(|file| !grows(file))) {
         found.refuse(&file.by, &item(file), too_large());
         return;
     }
     let fixed: usize = files.iter().filter(|file| !grows(file)).map(|file| file.content.len()).sum();
-    let hostfile = files.iter().find(|file| file.name == wire::HOSTFILE).map(|file| file.content.as_str());
-    let script = files.iter().find(|file| file.name == wire::DISCOVER_HOSTS);
+    let hostfile = files.iter().find(|file| file.name == volumes::HOSTFILE).map(|file| file.content.as_str());
+    let script = files.iter().find(|file| file.name == volumes::DISCOVER_HOSTS);
     let lines = Lines { job, hostfile: hostfile.unwrap_or_default(), script: script.is_some() };
     if fixed + lines.bytes() > CONFIG_MAP {
         let largest = lines.largest(CONFIG_MAP - fixed);

@@ -2,7 +2,7 @@
 
 use super::granted::Granted;
 use crate::{
-    api::wire,
+    api::labels,
     plan::{Change, Descriptor, Edit, Note, Plan, Violation},
 };
 
@@ -42,7 +42,7 @@ impl Findings {
             if chain.iter().all(|plugin| plugin.name != edit.by) {
                 self.refuse(&edit.by, "edits", "is not in the job's chain of plugins");
             }
-            let known = [None, Some(wire::ROLE_LAUNCHER), Some(wire::ROLE_WORKER)];
+            let known = [None, Some(labels::ROLE_LAUNCHER), Some(labels::ROLE_WORKER)];
             if !known.contains(&edit.group.as_deref()) {
                 let group = edit.group.as_deref().unwrap_or_default();
                 self.refuse(

@@ -1,7 +1,7 @@
 //! Rules for remarks.
 
 use super::findings::{Findings, is_control};
-use crate::plan::Note;
+use crate::{job::ValidJob, plan::Note};
 
 /// Most notes of one plugin.
 const MAX_NOTES: usize = 16;
@@ -23,4 +23,14 @@ pub(super) fn grant(notes: &[Note], found: &mut Findings) -> Vec<Note> {
         }
     }
     notes.to_vec()
+}
+
+/// Tells the job's user of annotations that have another name now.
+pub(super) fn renamed(job: &ValidJob, found: &mut Findings) {
+    for (old, new) in &job.options().renamed {
+        found.note(
+            &format!("annotation {old}"),
+            format!("is called {new} now; the old name is read for one more release"),
+        );
+    }
 }

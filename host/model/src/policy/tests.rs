@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     job::Verdict,
-    plan::{Change, Edit, EnvEdit, EnvValue, Note, Place, PodField, Port, Want},
+    plan::{CapabilityRequest, Change, Edit, EnvEdit, EnvValue, Note, Place, PodField, Port},
 };
 
 fn job(workers: u32, annotations: &[(&str, &str)]) -> ValidJob {
@@ -51,8 +51,8 @@ fn edit(change: Change) -> Edit {
     Edit { by: "ompi".into(), group: None, change }
 }
 
-fn want(kind: &str, parameter: Option<&str>) -> Edit {
-    edit(Change::Want(Want { kind: kind.into(), parameter: parameter.map(Into::into) }))
+fn request(kind: &str, parameter: Option<&str>) -> Edit {
+    edit(Change::Capability(CapabilityRequest { kind: kind.into(), parameter: parameter.map(Into::into) }))
 }
 
 fn file(name: &str, place: Place, content: &str) -> File {
@@ -281,15 +281,33 @@ fn a_prefix_needs_the_policy_and_a_command_to_stand_before() {
 }
 
 #[test]
-fn a_wish_is_granted_by_cluster_or_job_and_otherwise_noted() {
+fn the_earlier_name_of_an_annotation_grants_and_is_noted() {
+    let plan = edits(vec![request("lock-memory", None)]);
+    let job = job(2, &[("coxswain.dev/allow-wants", "lock-memory")]);
+
+    let granted = review(&job, &plan, &ClusterPolicy::default()).unwrap();
+
+    assert!(granted.lock_memory);
+    let [note] = granted.notes.as_slice() else { panic!("{:?}", granted.notes) };
+    assert_eq!(
+        (note.by.as_str(), note.text.as_str()),
+        (
+            "annotation coxswain.dev/allow-wants",
+            "is called coxswain.dev/allow-capabilities now; the old name is read for one more release"
+        )
+    );
+}
+
+#[test]
+fn a_capability_request_is_granted_by_cluster_or_job_and_otherwise_noted() {
     let plan = edits(vec![
-        want("shared-memory", Some("8Gi")),
-        want("lock-memory", None),
-        want("wait-for-members", None),
-        want("teleport", None),
+        request("shared-memory", Some("8Gi")),
+        request("lock-memory", None),
+        request("wait-for-members", None),
+        request("teleport", None),
     ]);
-    let cluster = ClusterPolicy { wants: words(&["lock-memory"]), ..ClusterPolicy::default() };
-    let asking = job(2, &[("coxswain.dev/allow-wants", "shared-memory")]);
+    let cluster = ClusterPolicy { capabilities: words(&["lock-memory"]), ..ClusterPolicy::default() };
+    let asking = job(2, &[("coxswain.dev/allow-capabilities", "shared-memory")]);
 
     let refused = granted(&plan);
     assert_eq!((refused.shared_memory, refused.lock_memory), (None, false));
@@ -297,11 +315,11 @@ fn a_wish_is_granted_by_cluster_or_job_and_otherwise_noted() {
     assert_eq!(
         texts,
         [
-            "wants \"shared-memory\", which is not granted: annotation coxswain.dev/allow-wants: shared-memory on \
-             the job grants it, and --allow-wants=shared-memory of the operator to every job",
-            "wants \"lock-memory\", which is not granted: annotation coxswain.dev/allow-wants: lock-memory on the \
-             job grants it, and --allow-wants=lock-memory of the operator to every job",
-            "wants \"teleport\", which this operator does not know",
+            "requests capability \"shared-memory\", which is not granted: annotation coxswain.dev/allow-capabilities: \
+             shared-memory on the job grants it, and --allow-capabilities=shared-memory of the operator to every job",
+            "requests capability \"lock-memory\", which is not granted: annotation coxswain.dev/allow-capabilities: \
+             lock-memory on the job grants it, and --allow-capabilities=lock-memory of the operator to every job",
+            "requests capability \"teleport\", which this operator does not know",
         ]
     );
     let both = review(&asking, &plan, &cluster).unwrap();
@@ -310,7 +328,7 @@ fn a_wish_is_granted_by_cluster_or_job_and_otherwise_noted() {
 
 #[test]
 fn what_the_workers_have_themselves_is_not_told() {
-    let plan = edits(vec![want("shared-memory", None), want("lock-memory", None)]);
+    let plan = edits(vec![request("shared-memory", None), request("lock-memory", None)]);
     let pod = json!({"spec": {"containers": [{
         "name": "main",
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
@@ -331,9 +349,9 @@ fn what_the_workers_have_themselves_is_not_told() {
 
 #[test]
 fn a_size_that_is_none_is_refused() {
-    let line = &refused(&edits(vec![want("shared-memory", Some("lots"))]))[0];
+    let line = &refused(&edits(vec![request("shared-memory", Some("lots"))]))[0];
 
-    assert_eq!(line, "plugins[ompi].wants[shared-memory]: \"lots\" is no size: write it like 8Gi");
+    assert_eq!(line, "plugins[ompi].capabilities[shared-memory]: \"lots\" is no size: write it like 8Gi");
 }
 
 #[test]
@@ -449,7 +467,7 @@ fn any_edit() -> impl Strategy<Value = Edit> {
         prop::collection::vec(text(), 0..4).prop_map(Change::PrefixCommand),
         (text(), any::<u16>()).prop_map(|(name, number)| Change::Port(Port { name, number })),
         (text(), prop::option::of(text()))
-            .prop_map(|(kind, parameter)| Change::Want(Want { kind, parameter })),
+            .prop_map(|(kind, parameter)| Change::Capability(CapabilityRequest { kind, parameter })),
     ];
     (prop_oneof![Just("ompi"), Just("nccl")], group, change).prop_map(|(by, group, change)| Edit {
         by: by.to_owned(),

@@ -6,7 +6,7 @@ use super::{
     granted::GrantedEnv,
 };
 use crate::{
-    api::wire,
+    api::labels,
     plan::{Change, Descriptor, EnvEdit, EnvValue, Plan},
 };
 
@@ -78,7 +78,7 @@ fn name(by: &str, name: &str, chain: &[&Descriptor], policy: &ClusterPolicy, fou
     if !declared {
         found.refuse(by, &item, "the plugin does not declare it: it belongs under a prefix of `writes-env`");
     }
-    if name == wire::ENV_JOB_ROLE {
+    if name == labels::ENV_JOB_ROLE {
         found.refuse(by, &item, "is the operator's own and never a plugin's");
     } else if is_withheld(name) && !policy.env.iter().any(|allowed| allowed == name) {
         found.refuse(by, &item, "is withheld from plugins unless the cluster's policy names it");

@@ -9,8 +9,8 @@ use crate::{
     condition, diff,
     job::{LauncherCreation, ValidJob},
     object::{Kind, ObjectName},
+    observed::ObservedState,
     phase::Phase,
-    seen::Seen,
     step::{FailureReason, StepFailure},
 };
 
@@ -54,7 +54,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Annotations that have no effect are no reason to refuse a job, but one to tell its user; a refusal goes before.
+    /// Annotations that have no effect are no reason to refuse a job, but one to notify its user; a refusal goes before.
     fn report_ignored(&mut self) {
         let Some(ignored) = &self.outcome.ignored else { return };
         let accepted = condition::find(&self.status, condition::ACCEPTED);
@@ -92,7 +92,7 @@ impl Draft<'_> {
         if let Some(render_error) = &self.outcome.render_error {
             return Acceptance::Refused { reason: render_error.reason(), message: render_error.message() };
         }
-        let collision = diff::foreign(self.job, self.seen, self.phase).into_iter().next().or_else(|| {
+        let collision = diff::foreign(self.job, self.observed, self.phase).into_iter().next().or_else(|| {
             // One without our label, which the watches do not see.
             let taken = self.first_failure(|reason| reason == FailureReason::Foreign);
             taken.map(|failure| failure.object.clone())
@@ -104,7 +104,9 @@ impl Draft<'_> {
             self.first_failure(|reason| matches!(reason, FailureReason::Invalid | FailureReason::Forbidden));
         match refusal {
             Some(failure) => refused(failure),
-            None if self.outcome.done.failures.is_empty() && is_complete(self.job, self.seen, self.phase) => {
+            None if self.outcome.done.failures.is_empty()
+                && is_complete(self.job, self.observed, self.phase) =>
+            {
                 Acceptance::Accepted
             }
             None => Acceptance::Unknown,
@@ -140,7 +142,7 @@ impl Draft<'_> {
             self.first_failure(|reason| matches!(reason, FailureReason::Invalid | FailureReason::Forbidden))?;
         let role = match failure.object.kind {
             Kind::Pod => "worker",
-            Kind::Job if self.seen.launcher.is_none() => "launcher",
+            Kind::Job if self.observed.launcher.is_none() => "launcher",
             _ => return None,
         };
         Some(format!("{role} pod created failed: {}", failure.message))
@@ -160,13 +162,14 @@ fn refused(failure: &StepFailure) -> Acceptance {
 
 /// All that this phase asks for is there. A refusal is taken back only then: a reconcile without failures may just
 /// have had nothing to try.
-fn is_complete(job: &ValidJob, seen: &Seen, phase: Phase) -> bool {
+fn is_complete(job: &ValidJob, observed: &ObservedState, phase: Phase) -> bool {
     let workers = || {
-        let present = seen.workers_of(job).filter(|pod| pod.index < job.workers()).count();
+        let present = observed.workers_of(job).filter(|pod| pod.index < job.workers()).count();
         present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
     };
-    let launcher = seen.launcher_of(job).is_some() || job.launcher_creation() != LauncherCreation::AtStartup;
-    let dependencies = seen.service.is_some() && seen.config.is_some() && seen.secret.is_some();
+    let launcher =
+        observed.launcher_of(job).is_some() || job.launcher_creation() != LauncherCreation::AtStartup;
+    let dependencies = observed.service.is_some() && observed.config.is_some() && observed.secret.is_some();
     match phase {
         Phase::Active => dependencies && launcher && workers(),
         Phase::Suspended => dependencies && launcher,

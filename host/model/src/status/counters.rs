@@ -4,11 +4,11 @@ use super::draft::Draft;
 use crate::{
     api::{
         mpijob::{JobStatus, ReplicaStatus},
-        wire::{REPLICA_LAUNCHER, REPLICA_WORKER},
+        resource::{REPLICA_LAUNCHER, REPLICA_WORKER},
     },
     job::ValidJob,
+    observed::{ObservedLauncher, ObservedState, PodPhase},
     phase::Phase,
-    seen::{LauncherSeen, PodPhase, Seen},
 };
 
 impl Draft<'_> {
@@ -17,21 +17,21 @@ impl Draft<'_> {
     /// another one has not run, which [`crate::phase::had_launcher`] reads off the entry.
     pub(super) fn count_replicas(&mut self) {
         let counted = matches!(self.phase, Phase::Active | Phase::Evicted { .. });
-        let workers = if counted { workers(self.job, self.seen) } else { ReplicaStatus::default() };
+        let workers = if counted { workers(self.job, self.observed) } else { ReplicaStatus::default() };
         self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), workers);
-        let makes_way = |launcher: &LauncherSeen| launcher.object.deleting && launcher.suspended;
-        if self.seen.launcher_of(self.job).is_none_or(makes_way) {
+        let makes_way = |launcher: &ObservedLauncher| launcher.object.deleting && launcher.suspended;
+        if self.observed.launcher_of(self.job).is_none_or(makes_way) {
             self.status.replica_statuses.remove(REPLICA_LAUNCHER);
         } else {
-            launcher(self.job, self.seen, &mut self.status);
+            launcher(self.job, self.observed, &mut self.status);
         }
     }
 }
 
 /// Counts the job's workers by phase.
-pub fn workers(job: &ValidJob, seen: &Seen) -> ReplicaStatus {
+pub fn workers(job: &ValidJob, observed: &ObservedState) -> ReplicaStatus {
     let mut counted = ReplicaStatus::default();
-    for pod in seen.workers_of(job).filter(|pod| pod.index < job.workers()) {
+    for pod in observed.workers_of(job).filter(|pod| pod.index < job.workers()) {
         match pod.phase {
             PodPhase::Running => counted.active += 1,
             PodPhase::Succeeded => counted.succeeded += 1,
@@ -43,13 +43,13 @@ pub fn workers(job: &ValidJob, seen: &Seen) -> ReplicaStatus {
 }
 
 /// Counts the launcher, if its Job exists.
-pub fn launcher(job: &ValidJob, seen: &Seen, status: &mut JobStatus) {
-    let Some(launcher) = seen.launcher_of(job) else { return };
+pub fn launcher(job: &ValidJob, observed: &ObservedState, status: &mut JobStatus) {
+    let Some(launcher) = observed.launcher_of(job) else { return };
     let mut counted = ReplicaStatus { failed: launcher.failed, ..ReplicaStatus::default() };
     if let Some(end) = &launcher.end {
         counted.succeeded = i32::from(end.complete);
     } else {
-        let running = seen.launcher_pods().filter(|pod| pod.phase == PodPhase::Running).count();
+        let running = observed.launcher_pods().filter(|pod| pod.phase == PodPhase::Running).count();
         counted.active = i32::try_from(running).unwrap_or(i32::MAX);
     }
     status.replica_statuses.insert(REPLICA_LAUNCHER.to_owned(), counted);

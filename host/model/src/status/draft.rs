@@ -9,17 +9,17 @@ use super::{
     update::{Event, StatusUpdate},
 };
 use crate::{
-    api::{mpijob::JobStatus, wire},
+    api::{events, mpijob::JobStatus},
     condition,
     job::ValidJob,
+    observed::ObservedState,
     phase::Phase,
-    seen::Seen,
 };
 
 /// A status update while it is being written.
 pub(super) struct Draft<'a> {
     pub job: &'a ValidJob,
-    pub seen: &'a Seen,
+    pub observed: &'a ObservedState,
     pub outcome: &'a Outcome,
     pub now: Timestamp,
     pub exactly: Timestamp,
@@ -50,12 +50,12 @@ impl Draft<'_> {
     }
 }
 
-/// At most [`wire::MAX_MESSAGE`] bytes; a longer text ends in `...`.
+/// At most [`events::MAX_MESSAGE`] bytes; a longer text ends in `...`.
 pub fn shorten(text: &str) -> String {
     const MARK: &str = "...";
-    if text.len() <= wire::MAX_MESSAGE {
+    if text.len() <= events::MAX_MESSAGE {
         return text.to_owned();
     }
-    let kept = text.floor_char_boundary(wire::MAX_MESSAGE - MARK.len());
+    let kept = text.floor_char_boundary(events::MAX_MESSAGE - MARK.len());
     format!("{}{MARK}", text.get(..kept).unwrap_or_default())
 }

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     condition,
+    observed::{LauncherEnd, PodPhase},
     phase::Phase,
-    seen::{LauncherEnd, PodPhase},
 };
 
 /// The Job controller's reason when the launcher failed too often.
@@ -29,7 +29,7 @@ impl Draft<'_> {
                 );
                 self.fail(condition::LAUNCHER_LOST, &message);
             }
-            Phase::Ended => match self.seen.launcher_of(self.job).and_then(|l| l.end.clone()) {
+            Phase::Ended => match self.observed.launcher_of(self.job).and_then(|l| l.end.clone()) {
                 Some(end) if end.complete => self.judge(&end),
                 Some(end) => {
                     let (reason, message) = self.failure(&end);
@@ -62,7 +62,7 @@ impl Draft<'_> {
         let or = |text: &str, default: String| if text.is_empty() { default } else { text.to_owned() };
         let mut reason = or(&end.reason, "MPIJobFailed".to_owned());
         let mut message = or(&end.message, format!("MPIJob {} has failed", self.job.key()));
-        let failed = self.seen.launcher_pods().filter(|pod| pod.phase == PodPhase::Failed);
+        let failed = self.observed.launcher_pods().filter(|pod| pod.phase == PodPhase::Failed);
         let newest = failed.max_by_key(|pod| pod.created).filter(|_| reason == BACKOFF_LIMIT_EXCEEDED);
         if let Some(pod) = newest {
             let failure = pod.failure.as_deref().cloned().unwrap_or_default();

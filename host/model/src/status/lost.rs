@@ -1,6 +1,6 @@
 //! Whether a worker was lost while the launcher ran that then exited 0: what the launcher's exit code does not say.
 //!
-//! In go the job, what is seen, the launcher's end and the time; out comes the last loss before that end. What the operator
+//! In go the job, what is observed, the launcher's end and the time; out comes the last loss before that end. What the operator
 //! removes itself is none: surplus workers have other indexes, and nothing is removed of a job that runs. What only shows
 //! that a worker is not there any more counts as long as the end is fresh: pods of a job that has ended may go.
 
@@ -12,7 +12,7 @@ use super::draft::Draft;
 use crate::{
     condition,
     job::{LostWorker, ValidJob},
-    seen::{LauncherEnd, PodPhase, PodSeen, Seen},
+    observed::{LauncherEnd, ObservedPod, ObservedState, PodPhase},
 };
 
 /// A launcher that ends so soon after a loss did not go on without the worker: MPI takes seconds to notice, an elastic
@@ -44,7 +44,7 @@ impl Draft<'_> {
         if policy == LostWorker::Ignore {
             return self.succeed(end);
         }
-        let loss = lost(self.job, self.seen, ended, self.now);
+        let loss = lost(self.job, self.observed, ended, self.now);
         let what = loss.as_ref().map(|loss| {
             let worker = self.job.names().worker(loss.index);
             let before = ended.duration_since(loss.at).as_secs().max(0);
@@ -57,7 +57,7 @@ impl Draft<'_> {
             self.fail(condition::WORKER_LOST, &format!("{what}: its part of the result may be missing"));
             return;
         }
-        if let Some(left) = unreported(self.job, self.seen, end.time, self.exactly) {
+        if let Some(left) = unreported(self.job, self.observed, end.time, self.exactly) {
             self.wake(left);
             return;
         }
@@ -71,8 +71,13 @@ impl Draft<'_> {
 }
 
 /// How long a failure from before the launcher's end may still be on its way; nothing where there can be none.
-fn unreported(job: &ValidJob, seen: &Seen, completed: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
-    let may_have_failed = seen.workers_of(job).any(|pod| pod.index < job.workers() && !pod.is_terminal());
+fn unreported(
+    job: &ValidJob,
+    observed: &ObservedState,
+    completed: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Duration> {
+    let may_have_failed = observed.workers_of(job).any(|pod| pod.index < job.workers() && !pod.is_terminal());
     if job.is_suspended() || !may_have_failed || running_since(job).is_none() {
         return None;
     }
@@ -90,22 +95,22 @@ fn running_since(job: &ValidJob) -> Option<Timestamp> {
 }
 
 /// The last loss between the start of the job's run, or of the launcher's last attempt, and `ended`.
-fn lost(job: &ValidJob, seen: &Seen, ended: Timestamp, now: Timestamp) -> Option<Loss> {
+fn lost(job: &ValidJob, observed: &ObservedState, ended: Timestamp, now: Timestamp) -> Option<Loss> {
     let since = running_since(job)?;
     // A loss that an earlier attempt of the launcher met is none of the one that succeeded.
-    let began = |pod: &PodSeen| pod.attempt.as_deref().copied().unwrap_or(pod.created);
-    let since = seen.launcher_pods().map(began).fold(since, Ord::max);
-    let ours = || seen.workers_of(job).filter(|pod| pod.index < job.workers());
+    let began = |pod: &ObservedPod| pod.attempt.as_deref().copied().unwrap_or(pod.created);
+    let since = observed.launcher_pods().map(began).fold(since, Ord::max);
+    let ours = || observed.workers_of(job).filter(|pod| pod.index < job.workers());
     let failed = ours().filter_map(|pod| Some(Loss { index: pod.index, at: finished(pod)?, how: "failed" }));
     // Workers that a larger `replicas` added are new, too: but not in a job whose spec is still the first one, and there is
     // no older one beyond them.
     let last_of_before = ours().filter(|pod| pod.created <= since).map(|pod| pod.index).max();
     let was_there =
-        |pod: &&PodSeen| job.generation() == 1 || last_of_before.is_some_and(|last| pod.index < last);
+        |pod: &&ObservedPod| job.generation() == 1 || last_of_before.is_some_and(|last| pod.index < last);
     let replaced =
         ours().filter(was_there).map(|pod| Loss { index: pod.index, at: pod.created, how: "was replaced" });
     let leaving = ours().filter(|pod| pod.deleting).map(|pod| pod.index);
-    let held: HashSet<u32> = seen.workers().map(|pod| pod.index).collect();
+    let held: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
     let gone = (0..job.workers()).find(|index| !held.contains(index));
     let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
     let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
@@ -119,6 +124,6 @@ fn lost(job: &ValidJob, seen: &Seen, ended: Timestamp, now: Timestamp) -> Option
 }
 
 /// When the containers of a failed worker ended.
-fn finished(pod: &PodSeen) -> Option<Timestamp> {
+fn finished(pod: &ObservedPod) -> Option<Timestamp> {
     pod.failure.as_ref().filter(|_| pod.phase == PodPhase::Failed)?.finished
 }

@@ -1,4 +1,4 @@
-//! What to tell of the launcher's gate.
+//! What is reported of the launcher's gate.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ pub struct Outcome {
     pub render_error: Option<RenderError>,
     /// `openmpi@0123456789ab (v0.1.0)`, launcher first: set in the reconcile whose steps write the job's pin.
     pub pinned: Option<String>,
-    /// The plugins' remarks, told together with the pin.
+    /// The plugins' remarks, reported together with the pin.
     pub notes: Vec<Note>,
     /// Annotations that have no effect ([`crate::job::JobOptions::ignored`]), where it is known what renders the job.
     pub ignored: Option<Vec<String>>,

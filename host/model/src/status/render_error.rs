@@ -1,7 +1,7 @@
 //! What keeps a job from being carried out, in words that tell its user what to change.
 
 use crate::{
-    api::wire::{ANNOTATION_PIN, ANNOTATION_SETTING_SUFFIX, ANNOTATION_SSH_HOST_KEYS},
+    api::annotations::{ANNOTATION_PIN, ANNOTATION_SETTING_SUFFIX, ANNOTATION_SSH_HOST_KEYS},
     job::ValidJob,
     pin::{self, Pin},
     plan::Violation,

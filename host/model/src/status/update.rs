@@ -27,7 +27,7 @@ pub struct Event {
     pub warning: bool,
     /// CamelCase.
     pub reason: String,
-    /// At most [`crate::api::wire::MAX_MESSAGE`] bytes.
+    /// At most [`crate::api::events::MAX_MESSAGE`] bytes.
     pub message: String,
 }
 

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::{ClaimView, ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView};
 use crate::{
-    api::wire,
+    api::{labels, volumes},
     claims::Source,
     job::{Replica, ValidJob},
     json::at,
     names::HostName,
+    observed::{ObservedPod, ObservedState, PodPhase},
     pin::Pin,
     quantity::Quantity,
-    seen::{PodPhase, PodSeen, Seen},
 };
 
 /// Where sshd listens unless something is said.
@@ -22,14 +22,14 @@ impl ValidJob {
     /// ([`crate::desired::launcher::gated`]). Settings stay empty; each plugin of the chain gets its own.
     pub fn view(&self, gated: bool) -> JobView {
         let launcher = GroupView {
-            name: wire::ROLE_LAUNCHER.to_owned(),
+            name: labels::ROLE_LAUNCHER.to_owned(),
             driver: true,
             runs_ranks: self.launcher_runs_ranks(),
             hosts: vec![self.launcher_host()],
             ..group(self.launcher())
         };
         let worker = self.worker().map(|worker| GroupView {
-            name: wire::ROLE_WORKER.to_owned(),
+            name: labels::ROLE_WORKER.to_owned(),
             driver: false,
             runs_ranks: true,
             hosts: (0..worker.replicas()).map(|index| self.worker_host(index)).collect(),
@@ -43,14 +43,14 @@ impl ValidJob {
             flavor_version: None,
             groups: std::iter::once(launcher).chain(worker).collect(),
             cluster_domain: self.names().cluster_domain().map(str::to_owned),
-            files_dir: wire::CONFIG_MOUNT_PATH.to_owned(),
+            files_dir: volumes::CONFIG_MOUNT_PATH.to_owned(),
             ssh: Some(SshView {
                 mount_path: self.ssh_mount_path().to_owned(),
                 port: self.options().ssh_probe.filter(|port| *port != SSH_PORT),
                 known_hosts: self
                     .options()
                     .checks_host_keys
-                    .then(|| self.ssh_file(wire::SSH_KNOWN_HOSTS_FILE)),
+                    .then(|| self.ssh_file(volumes::SSH_KNOWN_HOSTS_FILE)),
             }),
             elastic: self.options().start_min_workers.is_some(),
             gated,
@@ -74,16 +74,16 @@ impl ValidJob {
 
     /// The pods that may execute ranks, for host discovery: workers by index, then the launcher if it runs ranks.
     /// Pods of others and workers that are about to be removed do not count.
-    pub fn members(&self, seen: &Seen) -> Vec<Member> {
+    pub fn members(&self, observed: &ObservedState) -> Vec<Member> {
         let owned =
-            |pod: &&PodSeen| pod.controller.as_ref() == Some(self.uid()) && pod.index < self.workers();
-        let mut workers: Vec<&PodSeen> = seen.workers().filter(owned).collect();
+            |pod: &&ObservedPod| pod.controller.as_ref() == Some(self.uid()) && pod.index < self.workers();
+        let mut workers: Vec<&ObservedPod> = observed.workers().filter(owned).collect();
         workers.sort_by_key(|pod| pod.index);
         let workers =
-            workers.into_iter().map(|pod| member(wire::ROLE_WORKER, self.worker_host(pod.index), pod));
+            workers.into_iter().map(|pod| member(labels::ROLE_WORKER, self.worker_host(pod.index), pod));
         // A retried launcher has several pods; the last one counts.
-        let launcher = seen.launcher_pods().filter(|_| self.launcher_runs_ranks()).last();
-        let launcher = launcher.map(|pod| member(wire::ROLE_LAUNCHER, self.launcher_host(), pod));
+        let launcher = observed.launcher_pods().filter(|_| self.launcher_runs_ranks()).last();
+        let launcher = launcher.map(|pod| member(labels::ROLE_LAUNCHER, self.launcher_host(), pod));
         workers.chain(launcher).collect()
     }
 
@@ -105,11 +105,11 @@ impl ValidJob {
     }
 }
 
-fn member(group: &str, host: HostEntry, pod: &PodSeen) -> Member {
+fn member(group: &str, host: HostEntry, pod: &ObservedPod) -> Member {
     Member { group: group.to_owned(), host, state: state(pod), topology: Vec::new() }
 }
 
-fn state(pod: &PodSeen) -> MemberState {
+fn state(pod: &ObservedPod) -> MemberState {
     if pod.is_terminal() {
         MemberState::Finished
     } else if pod.deleting {

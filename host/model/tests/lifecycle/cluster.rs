@@ -7,15 +7,15 @@ use std::{
 };
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, scheduling},
     desired::{self, Gang},
     diff::{self, Wanted},
     gate::{self, Gate},
     job::ValidJob,
     names::Names,
+    observed::{LauncherGone, ObservedLauncher, ObservedState, Uid, Version},
     phase,
     pin::PinState,
-    seen::{LauncherGone, LauncherSeen, Seen, Uid, Version},
     status::{self, Count, Event, Outcome, StatusUpdate},
     step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure, Wave},
 };
@@ -43,12 +43,12 @@ pub struct Cluster {
     /// When a launcher left that may have asked DNS, as the operator's index remembers it.
     pub asked: Option<Timestamp>,
     /// A launcher Job that had ended when it went, as the operator's index remembers it.
-    ended: Option<LauncherSeen>,
+    ended: Option<ObservedLauncher>,
     /// What the operator knows of a launcher Job that is not there.
     launcher_gone: LauncherGone,
     version: u64,
     /// What the watches showed at each pass.
-    past: Vec<Seen>,
+    past: Vec<ObservedState>,
     /// Writes after which the operator is killed, in a pass that crashes.
     writes_left: Option<usize>,
 }
@@ -91,14 +91,14 @@ impl Cluster {
     }
 
     /// What the operator's watches show.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> ObservedState {
         let job = sample::valid(&self.raw);
         let named = |kind, name: String| self.objects.get(&ObjectName { kind, name });
         let group = |kind| named(kind, job.names().job().into()).map(|o| observe::pod_group(kind, o));
         let mut pods: Vec<_> =
             self.objects.iter().filter(|(n, _)| n.kind == Kind::Pod).map(|(_, o)| observe::pod(o)).collect();
         pods.sort_by_key(|pod| (pod.role, pod.index, pod.created));
-        Seen {
+        ObservedState {
             service: named(Kind::Service, job.names().job().into()).map(observe::service),
             config: named(Kind::ConfigMap, job.names().config()).map(observe::config),
             files: named(Kind::ConfigMap, job.names().files()).map(observe::config),
@@ -142,11 +142,11 @@ impl Cluster {
     /// gone is no part of it: a process forgets it when it makes another one, and at its own end.
     pub fn lag(&mut self, passes: usize) {
         if let Some(seen) = self.past.iter().rev().nth(passes).cloned() {
-            self.act(&Seen { launcher_gone: LauncherGone::Unknown, ..seen });
+            self.act(&ObservedState { launcher_gone: LauncherGone::Unknown, ..seen });
         }
     }
 
-    fn act(&mut self, seen: &Seen) -> (Vec<Step>, Outcome) {
+    fn act(&mut self, seen: &ObservedState) -> (Vec<Step>, Outcome) {
         let job = sample::valid(&self.raw);
         let phase = phase::of(&job, seen);
         let gate = gate::decide(&job, seen, self.now);
@@ -230,7 +230,7 @@ impl Cluster {
                 if self.is(&pod, None, Some(*version), done) {
                     let gates = &mut self.objects.get_mut(&pod).unwrap()["spec"]["schedulingGates"];
                     let gate = gates.as_array_mut().unwrap().remove(*position);
-                    assert_eq!(gate["name"], wire::GATE_WORKERS);
+                    assert_eq!(gate["name"], scheduling::GATE_WORKERS);
                     self.patch(&pod, &json!({}));
                 }
             }
@@ -380,7 +380,7 @@ impl Cluster {
         let mut gone = observe::launcher(&self.objects[&launcher()]);
         gone.object.deleting = true;
         self.launcher_gone = match (is_seen, &gone.end) {
-            (false, _) => LauncherGone::Unseen,
+            (false, _) => LauncherGone::Unobserved,
             (true, None) => LauncherGone::Deleted,
             (true, Some(_)) => LauncherGone::Unknown,
         };
@@ -450,7 +450,7 @@ impl Cluster {
 }
 
 /// Every list of steps that any test makes is held to this.
-fn check(steps: &[Step], seen: &Seen, job: &ValidJob) {
+fn check(steps: &[Step], seen: &ObservedState, job: &ValidJob) {
     assert!(steps.is_sorted_by_key(Step::wave), "{steps:?}");
     let mut names = BTreeSet::new();
     let mut make = |name: String| assert!(names.insert(name.clone()), "{name} is created twice");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coxswain_model::{
-    api::wire,
+    api::{annotations, scheduling},
     gate::{Because, Gate, Missing},
     status::{self, Outcome},
     step::{Done, FailureReason, Kind, ObjectName, Step, StepFailure},
@@ -174,7 +174,7 @@ fn a_launcher_of_an_earlier_job_that_does_not_leave_is_waited_for_30_s_after_the
 #[test]
 fn an_elastic_job_at_its_minimum_waits_for_dns_too() {
     let mut cluster = running();
-    made_again(&mut cluster, &[(wire::ANNOTATION_START_MIN_WORKERS, "2")]);
+    made_again(&mut cluster, &[(annotations::ANNOTATION_START_MIN_WORKERS, "2")]);
     cluster.worker(2, &json!({"phase": "Pending", "ready": false}));
 
     assert!(matches!(cluster.gate(), Gate::Closed { waiting_for, .. } if waiting_for == Missing::default()));
@@ -185,7 +185,7 @@ fn an_elastic_job_at_its_minimum_waits_for_dns_too() {
 #[test]
 fn the_time_out_ends_the_wait_for_dns() {
     let mut cluster = running();
-    made_again(&mut cluster, &[(wire::ANNOTATION_START_GATE_TIMEOUT, "10s")]);
+    made_again(&mut cluster, &[(annotations::ANNOTATION_START_GATE_TIMEOUT, "10s")]);
 
     assert!(matches!(cluster.gate(), Gate::Closed { .. }));
     cluster.advance(Duration::from_secs(5));
@@ -195,7 +195,7 @@ fn the_time_out_ends_the_wait_for_dns() {
 #[test]
 fn a_job_made_again_without_a_gate_waits_for_nothing() {
     let mut cluster = running();
-    made_again(&mut cluster, &[(wire::ANNOTATION_START_GATE, "none")]);
+    made_again(&mut cluster, &[(annotations::ANNOTATION_START_GATE, "none")]);
 
     assert_eq!(cluster.gate(), Gate::NotUsed);
 }
@@ -304,7 +304,7 @@ fn what_failed_before_a_suspension_does_not_open_it() {
 
 #[test]
 fn it_opens_at_the_elastic_minimum() {
-    let mut cluster = waiting(&[(wire::ANNOTATION_START_MIN_WORKERS, "2")]);
+    let mut cluster = waiting(&[(annotations::ANNOTATION_START_MIN_WORKERS, "2")]);
     cluster.worker(0, &json!({"phase": "Running", "ready": true}));
     assert_eq!(because(&cluster), None);
     cluster.worker(2, &json!({"phase": "Running", "ready": true}));
@@ -313,7 +313,7 @@ fn it_opens_at_the_elastic_minimum() {
 
 #[test]
 fn it_opens_after_its_time_and_names_the_missing_hosts() {
-    let mut cluster = waiting(&[(wire::ANNOTATION_START_GATE_TIMEOUT, "90s")]);
+    let mut cluster = waiting(&[(annotations::ANNOTATION_START_GATE_TIMEOUT, "90s")]);
     cluster.worker(1, &json!({"phase": "Running", "ready": true}));
     cluster.advance(Duration::from_secs(89));
     assert_eq!(cluster.pass().update.wake, Some(Duration::from_secs(1)));
@@ -355,7 +355,7 @@ fn a_gate_that_did_not_open_is_no_event() {
 
 #[test]
 fn an_endless_timeout_is_no_error() {
-    let cluster = waiting(&[(wire::ANNOTATION_START_GATE_TIMEOUT, "18446744073709551615s")]);
+    let cluster = waiting(&[(annotations::ANNOTATION_START_GATE_TIMEOUT, "18446744073709551615s")]);
 
     assert!(matches!(cluster.gate(), Gate::Closed { until, .. } if until == jiff::Timestamp::MAX));
 }
@@ -363,8 +363,7 @@ fn an_endless_timeout_is_no_error() {
 #[test]
 fn only_our_gate_is_removed_wherever_it_stands() {
     let mut cluster = waiting(&[]);
-    let gates =
-        json!([{"name": "example.com/license"}, {"name": wire::GATE_WORKERS}, {"name": "example.com/b"}]);
+    let gates = json!([{"name": "example.com/license"}, {"name": scheduling::GATE_WORKERS}, {"name": "example.com/b"}]);
     cluster.patch(&pod_name("pi-launcher-a"), &json!({"spec": {"schedulingGates": gates}}));
     cluster.ready();
     cluster.settle();
@@ -382,6 +381,6 @@ fn it_is_left_alone_while_the_job_is_suspended_or_does_not_use_it() {
     suspend(&mut cluster.raw, true);
     assert_eq!(cluster.gate(), Gate::NotUsed);
 
-    let off = waiting(&[(wire::ANNOTATION_START_GATE, "none")]);
+    let off = waiting(&[(annotations::ANNOTATION_START_GATE, "none")]);
     assert_eq!(off.gate(), Gate::NotUsed);
 }

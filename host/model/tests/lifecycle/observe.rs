@@ -1,10 +1,10 @@
 //! Objects as JSON → what the watches would have kept of them.
 
 use coxswain_model::{
-    api::wire,
-    seen::{
-        ConfigSeen, LauncherEnd, LauncherSeen, ObjectSeen, PodFailure, PodGroupSeen, PodPhase, PodSeen, Role,
-        SecretSeen, ServiceSeen, Uid, Version,
+    api::{annotations, labels, scheduling},
+    observed::{
+        LauncherEnd, ObservedConfig, ObservedLauncher, ObservedObject, ObservedPod, ObservedPodGroup,
+        ObservedSecret, ObservedService, PodFailure, PodPhase, Role, Uid, Version,
     },
     step::Kind,
 };
@@ -25,8 +25,8 @@ fn controller(object: &Value) -> Option<Uid> {
 }
 
 /// What every object has.
-pub fn identity(object: &Value) -> ObjectSeen {
-    ObjectSeen {
+pub fn identity(object: &Value) -> ObservedObject {
+    ObservedObject {
         uid: Uid::from(text(object, "/metadata/uid")),
         version: Version::from(text(object, "/metadata/resourceVersion")),
         controller: controller(object),
@@ -35,14 +35,14 @@ pub fn identity(object: &Value) -> ObjectSeen {
 }
 
 /// A Service.
-pub fn service(object: &Value) -> ServiceSeen {
-    let ours = [wire::LABEL_OPERATOR_NAME, wire::LABEL_JOB_NAME];
+pub fn service(object: &Value) -> ObservedService {
+    let ours = [labels::LABEL_OPERATOR_NAME, labels::LABEL_JOB_NAME];
     let selector = object.pointer("/spec/selector").and_then(Value::as_object).cloned().unwrap_or_default();
     let wanted = json!({
-        wire::LABEL_OPERATOR_NAME: wire::OPERATOR_NAME,
-        wire::LABEL_JOB_NAME: text(object, "/metadata/name"),
+        labels::LABEL_OPERATOR_NAME: labels::OPERATOR_NAME,
+        labels::LABEL_JOB_NAME: text(object, "/metadata/name"),
     });
-    ServiceSeen {
+    ObservedService {
         object: identity(object),
         selects_job: Value::Object(selector.clone()) == wanted,
         extra_selectors: selector
@@ -55,35 +55,35 @@ pub fn service(object: &Value) -> ServiceSeen {
 }
 
 /// A ConfigMap.
-pub fn config(object: &Value) -> ConfigSeen {
-    ConfigSeen {
+pub fn config(object: &Value) -> ObservedConfig {
+    ObservedConfig {
         object: identity(object),
-        content: annotation(object, wire::ANNOTATION_CONTENT).map(Into::into),
-        pin: annotation(object, wire::ANNOTATION_PIN).map(Into::into),
+        content: annotation(object, annotations::ANNOTATION_CONTENT).map(Into::into),
+        pin: annotation(object, annotations::ANNOTATION_PIN).map(Into::into),
     }
 }
 
 /// The Secret.
-pub fn secret(object: &Value) -> SecretSeen {
-    SecretSeen {
+pub fn secret(object: &Value) -> ObservedSecret {
+    ObservedSecret {
         object: identity(object),
-        has_known_hosts: annotation(object, wire::ANNOTATION_SSH_HOST_KEYS).is_some(),
+        has_known_hosts: annotation(object, annotations::ANNOTATION_SSH_HOST_KEYS).is_some(),
     }
 }
 
 /// A `PodGroup`.
-pub fn pod_group(kind: Kind, object: &Value) -> PodGroupSeen {
+pub fn pod_group(kind: Kind, object: &Value) -> ObservedPodGroup {
     let resources = object.pointer("/spec/minResources").and_then(Value::as_object);
-    PodGroupSeen {
+    ObservedPodGroup {
         kind,
         object: identity(object),
-        content: annotation(object, wire::ANNOTATION_CONTENT).map(Into::into),
+        content: annotation(object, annotations::ANNOTATION_CONTENT).map(Into::into),
         resources: resources.into_iter().flat_map(|map| map.keys()).map(|key| (**key).into()).collect(),
     }
 }
 
 /// The launcher Job.
-pub fn launcher(object: &Value) -> LauncherSeen {
+pub fn launcher(object: &Value) -> ObservedLauncher {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     let end = conditions.into_iter().flatten().next().map(|condition| LauncherEnd {
         complete: condition["type"] == "Complete",
@@ -91,9 +91,9 @@ pub fn launcher(object: &Value) -> LauncherSeen {
         message: text(condition, "/message").to_owned(),
         time: text(object, "/status/completionTime").parse().ok(),
     });
-    LauncherSeen {
+    ObservedLauncher {
         object: identity(object),
-        pin: annotation(object, wire::ANNOTATION_PIN).map(Into::into),
+        pin: annotation(object, annotations::ANNOTATION_PIN).map(Into::into),
         suspended: object["spec"]["suspend"] == true,
         started: !text(object, "/status/startTime").is_empty(),
         failed: object["status"]["failed"].as_i64().unwrap_or_default().try_into().unwrap(),
@@ -102,13 +102,13 @@ pub fn launcher(object: &Value) -> LauncherSeen {
 }
 
 /// A pod of either role.
-pub fn pod(object: &Value) -> PodSeen {
+pub fn pod(object: &Value) -> ObservedPod {
     let name = text(object, "/metadata/name");
     let identity = identity(object);
-    let launcher = object["metadata"]["labels"][wire::LABEL_JOB_ROLE] == wire::ROLE_LAUNCHER;
+    let launcher = object["metadata"]["labels"][labels::LABEL_JOB_ROLE] == labels::ROLE_LAUNCHER;
     let gates = object.pointer("/spec/schedulingGates").and_then(Value::as_array);
     let status = &object["status"];
-    PodSeen {
+    ObservedPod {
         role: if launcher { Role::Launcher } else { Role::Worker },
         index: if launcher { 0 } else { name.rsplit('-').next().unwrap().parse().unwrap() },
         name: if launcher { name.into() } else { "".into() },
@@ -124,7 +124,7 @@ pub fn pod(object: &Value) -> PodSeen {
         },
         ready: status["ready"] == true,
         deleting: identity.deleting,
-        gate: gates.and_then(|gates| gates.iter().position(|gate| gate["name"] == wire::GATE_WORKERS)),
+        gate: gates.and_then(|gates| gates.iter().position(|gate| gate["name"] == scheduling::GATE_WORKERS)),
         attempt: text(object, "/status/attempt").parse().ok().map(Box::new),
         failure: (status["phase"] == "Failed").then(|| {
             Box::new(PodFailure {

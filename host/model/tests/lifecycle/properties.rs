@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use coxswain_model::{
-    api::{MpiJob, wire},
+    api::{MpiJob, annotations},
     desired::{Gang, content},
     diff::{self, Wanted},
     gate::Gate,
     job::{CleanPodPolicy, LauncherCreation, ValidJob},
+    observed::{ObservedPod, ObservedState},
     phase::{self, Phase},
-    seen::{PodSeen, Seen},
     status::Count,
     step::{Kind, ObjectName, Step},
 };
@@ -170,7 +170,7 @@ fn job() -> impl Strategy<Value = MpiJob> {
             suspend(&mut job, suspended);
             clean(&mut job, policy);
             if let Some(least) = least {
-                annotate(&mut job, wire::ANNOTATION_START_MIN_WORKERS, &least.to_string());
+                annotate(&mut job, annotations::ANNOTATION_START_MIN_WORKERS, &least.to_string());
             }
             job
         })
@@ -204,17 +204,17 @@ fn assert_reached(cluster: &Cluster) {
     }
 }
 
-fn assert_cleaned(job: &ValidJob, seen: &Seen, workers: &[u32]) {
+fn assert_cleaned(job: &ValidJob, seen: &ObservedState, workers: &[u32]) {
     if job.clean_pod_policy() != CleanPodPolicy::None {
         assert_stopped(job, seen, workers);
     }
 }
 
 /// Nothing holds devices any more.
-fn assert_stopped(job: &ValidJob, seen: &Seen, workers: &[u32]) {
+fn assert_stopped(job: &ValidJob, seen: &ObservedState, workers: &[u32]) {
     assert!(seen.pod_group.is_none());
     match job.clean_pod_policy() {
-        CleanPodPolicy::Running => assert!(seen.workers().all(PodSeen::is_terminal)),
+        CleanPodPolicy::Running => assert!(seen.workers().all(ObservedPod::is_terminal)),
         CleanPodPolicy::None | CleanPodPolicy::All => assert!(workers.is_empty()),
     }
 }

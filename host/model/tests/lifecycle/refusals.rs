@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coxswain_model::{
-    api::wire,
+    api::annotations,
     step::{FailureReason, Kind, ObjectName},
 };
 use pretty_assertions::assert_eq;
@@ -118,7 +118,7 @@ fn a_job_that_runs_under_the_mpi_operator_is_kept_up_and_gets_no_pin() {
     cluster.settle();
     assert_eq!(cluster.workers(), [0, 1, 2]);
     assert_eq!(cluster.objects[&launcher()], before);
-    assert_eq!(cluster.objects[&config]["metadata"]["annotations"][wire::ANNOTATION_PIN], "adopted");
+    assert_eq!(cluster.objects[&config]["metadata"]["annotations"][annotations::ANNOTATION_PIN], "adopted");
     assert!(!cluster.told().contains(&"PluginsPinned"));
 
     // Once it is suspended nothing of it runs: it is Coxswain's from then on.

@@ -4,10 +4,10 @@ use coxswain_model::{
     api::MpiJob,
     desired::{self, AdoptedJob, Desired, Gang},
     job::{ValidJob, Verdict},
+    observed::{ObservedState, PodPhase},
     pin::{Digest, Pin, PinnedPlugin},
     plan::{File, Place},
     policy::Granted,
-    seen::{PodPhase, Seen},
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -61,7 +61,7 @@ pub fn annotate(raw: &mut MpiJob, key: &str, value: &str) {
 }
 
 /// What a plugin would have made of the job: a hostfile that follows the spec, a script that follows the pods.
-fn granted(job: &ValidJob, seen: &Seen) -> Granted {
+fn granted(job: &ValidJob, seen: &ObservedState) -> Granted {
     let host = |index| job.names().fqdn(&job.names().worker(index));
     let hosts: Vec<String> = (0..job.workers()).map(|i| format!("{} slots=1\n", host(i))).collect();
     let running = seen.workers_of(job).filter(|pod| pod.phase == PodPhase::Running);
@@ -83,13 +83,13 @@ fn granted(job: &ValidJob, seen: &Seen) -> Granted {
 }
 
 /// Everything that should exist of a job.
-pub fn desired(job: &ValidJob, seen: &Seen, gang: &Gang) -> Desired {
+pub fn desired(job: &ValidJob, seen: &ObservedState, gang: &Gang) -> Desired {
     let plugin = PinnedPlugin { name: "openmpi".into(), digest: Digest::of(b"openmpi"), settings: [].into() };
     let pin = Pin { launcher: plugin, tuners: vec![], cluster_domain: None, claims: [].into() };
     desired::objects(job, &granted(job, seen), &pin, gang, &[].into())
 }
 
 /// What is kept up of a job of the MPI Operator.
-pub fn adopted_job(job: &ValidJob, seen: &Seen, gang: &Gang) -> AdoptedJob {
+pub fn adopted_job(job: &ValidJob, seen: &ObservedState, gang: &Gang) -> AdoptedJob {
     desired::adopted_job(job, Some(&granted(job, seen)), gang)
 }

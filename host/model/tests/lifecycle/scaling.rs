@@ -1,7 +1,7 @@
 //! Workers that are added, removed, lost or evicted, and the group that they are scheduled in.
 
 use coxswain_model::{
-    api::wire,
+    api::annotations,
     desired::Gang,
     phase::{self, Phase},
     status::Count,
@@ -101,7 +101,7 @@ fn a_surplus_worker_that_is_evicted_ends_no_job() {
 #[test]
 fn an_elastic_job_survives_evictions_down_to_its_minimum() {
     let mut elastic = raw(3);
-    annotate(&mut elastic, wire::ANNOTATION_START_MIN_WORKERS, "2");
+    annotate(&mut elastic, annotations::ANNOTATION_START_MIN_WORKERS, "2");
     let mut cluster = running(elastic);
     cluster.worker(1, &json!({"phase": "Failed", "reason": "Evicted"}));
     cluster.settle();

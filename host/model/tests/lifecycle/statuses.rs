@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use coxswain_model::{
     api::{
+        events::MAX_MESSAGE,
         mpijob::{Condition, JobStatus},
-        wire::MAX_MESSAGE,
     },
     job::violation::FieldError,
+    observed::ObservedState,
     plan::{Note, Violation},
-    seen::Seen,
     status::{self, Event, Outcome, RenderError, StatusUpdate, merge_patch, shorten},
     step::{Done, FailureReason, Kind, ObjectName, StepFailure},
 };
@@ -55,7 +55,7 @@ fn told(update: &StatusUpdate) -> Vec<(&str, &str)> {
 fn times_are_written_in_whole_seconds_so_that_the_next_pass_changes_nothing() {
     let job = raw(2);
     let fine = noon() + Duration::from_nanos(123_456_789);
-    let update = status::next(&valid(&job), &Seen::default(), &Outcome::default(), fine);
+    let update = status::next(&valid(&job), &ObservedState::default(), &Outcome::default(), fine);
     let status = serde_json::to_value(update.status.unwrap()).unwrap();
 
     assert_eq!(
@@ -73,7 +73,7 @@ fn times_are_written_in_whole_seconds_so_that_the_next_pass_changes_nothing() {
     let mut stored = job;
     stored.status = Some(serde_json::from_value(status).unwrap());
     let later = fine + Duration::from_secs(5);
-    let again = status::next(&valid(&stored), &Seen::default(), &Outcome::default(), later);
+    let again = status::next(&valid(&stored), &ObservedState::default(), &Outcome::default(), later);
     assert_eq!(again, StatusUpdate::default());
 }
 
@@ -313,7 +313,7 @@ fn notes_and_an_overridden_restart_policy_are_told_with_the_pin_and_only_if_it_w
         notes: vec![note],
         ..Outcome::default()
     };
-    let update = status::next(&valid(&job), &Seen::default(), &outcome, noon());
+    let update = status::next(&valid(&job), &ObservedState::default(), &outcome, noon());
     assert_eq!(
         told(&update),
         [
@@ -329,7 +329,7 @@ fn notes_and_an_overridden_restart_policy_are_told_with_the_pin_and_only_if_it_w
 
     outcome.done = failures(FailureReason::Unavailable, &[(Kind::ConfigMap, "pi-config")]).done;
     outcome.done.created = 2;
-    let update = status::next(&valid(&job), &Seen::default(), &outcome, noon());
+    let update = status::next(&valid(&job), &ObservedState::default(), &outcome, noon());
     assert_eq!(told(&update).len(), 1);
 }
 
@@ -341,7 +341,7 @@ fn annotations_without_effect_are_told_once_and_the_job_goes_on() {
     };
     let mut job = raw(1);
     let slip = outcome(&["metadata.annotations[coxswain.dev/start-gat]: is none of the operator's"]);
-    let update = status::next(&valid(&job), &Seen::default(), &slip, noon());
+    let update = status::next(&valid(&job), &ObservedState::default(), &slip, noon());
     let message = "accepted, but without effect: metadata.annotations[coxswain.dev/start-gat]: is none of the operator's";
     assert_eq!(told(&update)[1], ("AnnotationsIgnored", message));
     assert!(update.events[1].warning);
@@ -355,10 +355,10 @@ fn annotations_without_effect_are_told_once_and_the_job_goes_on() {
         "the last condition is the job's state"
     );
 
-    assert_eq!(status::next(&valid(&job), &Seen::default(), &slip, noon()), StatusUpdate::default());
-    let unknown = status::next(&valid(&job), &Seen::default(), &Outcome::default(), noon());
+    assert_eq!(status::next(&valid(&job), &ObservedState::default(), &slip, noon()), StatusUpdate::default());
+    let unknown = status::next(&valid(&job), &ObservedState::default(), &Outcome::default(), noon());
     assert_eq!(unknown, StatusUpdate::default(), "what was not rendered says nothing");
-    let mended = status::next(&valid(&job), &Seen::default(), &outcome(&[]), noon());
+    let mended = status::next(&valid(&job), &ObservedState::default(), &outcome(&[]), noon());
     assert_eq!(conditions(&mended.status.unwrap())[0], "Accepted=True Accepted");
 }
 

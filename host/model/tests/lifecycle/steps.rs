@@ -3,8 +3,8 @@
 use coxswain_model::{
     diff::{self, Wanted},
     gate::Gate,
+    observed::ObservedState,
     phase::{self, Phase},
-    seen::Seen,
     step::{Kind, ObjectName, Step, Wave},
 };
 use pretty_assertions::assert_eq;
@@ -161,7 +161,8 @@ fn files_that_change_go_and_come_back_and_never_hold_a_name_twice() {
     let mut desired = desired(&job, &seen, &cluster.gang);
     desired.files = Some(json!({"metadata": {"annotations": {"coxswain.dev/content": "new"}}}));
     let wanted = desired.into();
-    let steps = |seen: &Seen| brief(&diff::steps(&job, seen, Phase::Active, &Gate::NotUsed, &wanted));
+    let steps =
+        |seen: &ObservedState| brief(&diff::steps(&job, seen, Phase::Active, &Gate::NotUsed, &wanted));
     assert_eq!(steps(&seen), ["create ConfigMap pi-files"]);
 
     let mut files = seen.config.clone().unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coxswain_model::{
-    api::wire,
+    api::annotations,
     desired::Gang,
     gate::Gate,
     step::{Kind, ObjectName, Step},
@@ -201,7 +201,7 @@ fn a_launcher_that_waits_for_workers_is_created_when_one_of_them_has_ended_and_t
     for (phase, minimum) in [("Failed", None), ("Succeeded", None), ("Failed", Some("1"))] {
         let mut cluster = late(3);
         if let Some(minimum) = minimum {
-            annotate(&mut cluster.raw, wire::ANNOTATION_START_MIN_WORKERS, minimum);
+            annotate(&mut cluster.raw, annotations::ANNOTATION_START_MIN_WORKERS, minimum);
         }
         cluster.worker(0, &json!({"phase": "Running", "ready": false}));
         cluster.worker(2, &json!({"phase": phase, "ready": false}));

@@ -1,6 +1,6 @@
 //! The queue's decisions, as a function of what it is told and of the time it is told.
 //!
-//! In: wake-ups, ends of passes, the time. Out: the next job, or when to ask again. Who goes first among those that are
+//! In: wake-ups, ends of reconciles, the time. Out: the next job, or when to ask again. Who goes first among those that are
 //! due is decided in [`super::line`], how many of one namespace go at once in [`super::slots`].
 
 use std::{
@@ -17,7 +17,7 @@ use super::{
 };
 use coxswain_cluster::{key::JobKey, wake::Cause};
 
-/// How a pass ended.
+/// How a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Nothing more to do until something happens or this time is over.
@@ -41,18 +41,18 @@ pub enum Ended {
 pub struct Settings {
     /// How long changes of a job's objects are gathered.
     pub coalesce: Duration,
-    /// And so much longer for each of its pods, up to [`LONGEST_COALESCE`]: a pass looks at all of them, so the cost of
+    /// And so much longer for each of its pods, up to [`LONGEST_COALESCE`]: a reconcile looks at all of them, so the cost of
     /// bringing up a pod does not grow with the job.
     pub coalesce_pod: Duration,
     /// Every job is looked at after this long, ±10 %: heals what a lost event hid.
     pub resync: Duration,
-    /// Passes at once. They wait for the API server most of the time; the pace, not this, bounds requests.
+    /// Reconciles at once. They wait for the API server most of the time; the limiter, not this, bounds requests.
     pub at_once: usize,
 }
 
 impl Default for Settings {
     /// 75 ms: below what a person sees, and some hundred pods' events; a quarter of a second for 1 000 workers, which
-    /// take some ten times that to come up. 10 minutes. 64 passes.
+    /// take some ten times that to come up. 10 minutes. 64 reconciles.
     fn default() -> Self {
         Self {
             coalesce: Duration::from_millis(75),
@@ -73,7 +73,7 @@ impl Settings {
 /// A start gate opens so much later at most.
 const LONGEST_COALESCE: Duration = Duration::from_secs(1);
 
-/// What changed is looked at this soon also where the last pass failed: an end of the job that nobody looks at is not
+/// What changed is looked at this soon also where the last reconcile failed: an end of the job that nobody looks at is not
 /// told, whatever it is that cannot be written.
 pub const FLOOR: Duration = Duration::from_secs(1);
 
@@ -99,9 +99,9 @@ pub enum Next {
 struct Entry {
     due: Option<Due>,
     place: Option<Place>,
-    /// Since when a pass looks at it.
+    /// Since when a reconcile looks at it.
     running: Option<Instant>,
-    /// Slots that the pass has beyond the first one.
+    /// Slots that the reconcile has beyond the first one.
     more_slots: usize,
     /// Wake-ups by objects wait until then.
     floor: Option<Instant>,
@@ -173,7 +173,7 @@ impl Core {
         self.waiting.first_key_value().map_or(Next::Idle, |((at, _), _)| Next::At(*at))
     }
 
-    /// The pass over this job takes so many slots: it is large.
+    /// The reconcile of this job takes so many slots: it is large.
     pub fn takes(&mut self, job: &JobKey, slots: usize) {
         let Some(entry) = self.entries.get_mut(job) else { return };
         if let Some(since) = entry.running.filter(|_| entry.more_slots == 0) {
@@ -182,7 +182,7 @@ impl Core {
         }
     }
 
-    /// A pass is over. `noise` is a random number for the jitter.
+    /// A reconcile is over. `noise` is a random number for the jitter.
     pub fn ended(&mut self, job: &JobKey, how: Ended, now: Instant, noise: u32) {
         let Some(entry) = self.entries.get_mut(job) else { return };
         if let Some(since) = entry.running.take() {
@@ -216,7 +216,7 @@ impl Core {
         self.entries.values().filter(counts).count()
     }
 
-    /// The earlier time and the higher rank win; during a pass it only takes note.
+    /// The earlier time and the higher rank win; during a reconcile it only takes note.
     fn set_due(&mut self, job: &JobKey, due: Due) {
         let entry = self.entries.entry(job.clone()).or_default();
         let merged = match entry.due {
@@ -250,7 +250,7 @@ impl Core {
 }
 
 impl Settings {
-    /// When to look again after a pass that ended so, and how that stands in line.
+    /// When to look again after a reconcile that ended so, and how that stands in line.
     fn again(&self, how: Ended, failures: u32, noise: u32) -> (Duration, Rank) {
         match how {
             Ended::Well { wake } => {

@@ -1,5 +1,5 @@
 use coxswain_model::{
-    seen::{Uid, Version},
+    observed::{Uid, Version},
     step::Wave,
 };
 use pretty_assertions::assert_eq;
@@ -40,8 +40,13 @@ impl Bench {
         Self { retries: Retries::default(), job: JobKey::new("team-a", "pi"), now: Instant::now() }
     }
 
-    /// A pass that wants `steps` and whose writes of `fail` fail. Returns what it tried and when to try again.
-    fn pass(&self, mut steps: Vec<Step>, fail: &[StepFailure], created: usize) -> (Vec<Step>, Option<u64>) {
+    /// A reconcile that wants `steps` and whose writes of `fail` fail. Returns what it tried and when to try again.
+    fn reconcile(
+        &self,
+        mut steps: Vec<Step>,
+        fail: &[StepFailure],
+        created: usize,
+    ) -> (Vec<Step>, Option<u64>) {
         let (tried, _) = self.retries.hold_back(&self.job, &mut steps, self.now);
         let wrote = |failure: &&StepFailure| {
             let named = |step: &Step| Write::of(step) == tried.write_of(&failure.object);
@@ -65,15 +70,15 @@ fn only_what_failed_waits() {
     let steps =
         || vec![create(Kind::Service, "pi"), create(Kind::ConfigMap, "pi-config"), delete("pi-worker-3")];
 
-    assert_eq!(bench.pass(steps(), &[refused], 0), (steps(), Some(60_000)));
+    assert_eq!(bench.reconcile(steps(), &[refused], 0), (steps(), Some(60_000)));
 
     bench.wait(1_000);
-    let (tried, next) = bench.pass(steps(), &[], 1);
+    let (tried, next) = bench.reconcile(steps(), &[], 1);
     assert_eq!(tried, steps()[1..]);
     assert_eq!(next, Some(59_000));
 
     bench.wait(59_000);
-    assert_eq!(bench.pass(steps(), &[], 1), (steps(), None));
+    assert_eq!(bench.reconcile(steps(), &[], 1), (steps(), None));
     assert!(bench.retries.lock().is_empty());
 }
 
@@ -82,18 +87,18 @@ fn what_needs_something_that_waits_waits_with_it() {
     let mut bench = Bench::new();
     let refused = failure(Kind::ConfigMap, "pi-config", FailureReason::Unavailable);
     let steps = || vec![create(Kind::ConfigMap, "pi-config"), gate(), delete("pi-worker-3")];
-    bench.pass(steps(), &[refused], 0);
+    bench.reconcile(steps(), &[refused], 0);
 
     bench.wait(100);
 
-    assert_eq!(bench.pass(steps(), &[], 0).0, [delete("pi-worker-3")]);
+    assert_eq!(bench.reconcile(steps(), &[], 0).0, [delete("pi-worker-3")]);
 }
 
 #[test]
 fn what_waits_still_counts_as_failed() {
     let bench = Bench::new();
     let refused = failure(Kind::Service, "pi", FailureReason::Invalid);
-    bench.pass(vec![create(Kind::Service, "pi")], std::slice::from_ref(&refused), 0);
+    bench.reconcile(vec![create(Kind::Service, "pi")], std::slice::from_ref(&refused), 0);
 
     let (_, held) = bench.retries.hold_back(&bench.job, &mut vec![create(Kind::Service, "pi")], bench.now);
 
@@ -106,7 +111,7 @@ fn each_failure_waits_longer_and_progress_begins_anew() {
     let lost = [failure(Kind::Service, "pi", FailureReason::Unavailable)];
     let mut waits = Vec::new();
     for created in [0, 0, 0, 5, 0, 0, 0] {
-        let next = bench.pass(vec![create(Kind::Service, "pi")], &lost, created).1.unwrap();
+        let next = bench.reconcile(vec![create(Kind::Service, "pi")], &lost, created).1.unwrap();
         waits.push(next);
         bench.wait(next);
     }
@@ -118,22 +123,22 @@ fn each_failure_waits_longer_and_progress_begins_anew() {
 fn what_is_not_wanted_any_more_is_forgotten() {
     let mut bench = Bench::new();
     let lost = [failure(Kind::Service, "pi", FailureReason::Unavailable)];
-    bench.pass(vec![create(Kind::Service, "pi")], &lost, 0);
+    bench.reconcile(vec![create(Kind::Service, "pi")], &lost, 0);
 
     bench.wait(500);
 
-    assert_eq!(bench.pass(Vec::new(), &[], 0), (Vec::new(), None));
+    assert_eq!(bench.reconcile(Vec::new(), &[], 0), (Vec::new(), None));
 }
 
 #[test]
 fn a_change_of_the_job_ends_all_waiting() {
     let bench = Bench::new();
     let refused = [failure(Kind::Service, "pi", FailureReason::Invalid)];
-    bench.pass(vec![create(Kind::Service, "pi")], &refused, 0);
+    bench.reconcile(vec![create(Kind::Service, "pi")], &refused, 0);
 
     bench.retries.forget(&bench.job);
 
-    assert_eq!(bench.pass(vec![create(Kind::Service, "pi")], &[], 1).0.len(), 1);
+    assert_eq!(bench.reconcile(vec![create(Kind::Service, "pi")], &[], 1).0.len(), 1);
 }
 
 #[test]
@@ -141,6 +146,6 @@ fn an_object_of_someone_elses_does_not_wait_here() {
     let bench = Bench::new();
     let taken = [failure(Kind::Service, "pi", FailureReason::Foreign)];
 
-    assert_eq!(bench.pass(vec![create(Kind::Service, "pi")], &taken, 0).1, None);
+    assert_eq!(bench.reconcile(vec![create(Kind::Service, "pi")], &taken, 0).1, None);
     assert!(bench.retries.lock().is_empty());
 }

@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use coxswain_model::api::wire;
+use coxswain_model::api::labels;
 use kube::Client;
 
 use coxswain_cluster::{
+    leadership::Leadership,
     lease::{Candidate, LeaseApi, Timing},
     metrics::Metrics,
-    standing::Standing,
     world,
 };
 
@@ -19,7 +19,7 @@ pub const UNHEALTHY: Duration = Duration::from_secs(35);
 pub fn candidate(
     namespace: &str,
     client: Client,
-    standing: Standing,
+    leadership: Leadership,
     metrics: &Arc<Metrics>,
 ) -> Candidate<LeaseApi> {
     let timing = Timing::default();
@@ -28,9 +28,9 @@ pub fn candidate(
         metrics: Arc::clone(metrics),
         limit: timing.answer,
         namespace: namespace.to_owned(),
-        name: wire::OPERATOR_NAME.to_owned(),
+        name: labels::OPERATOR_NAME.to_owned(),
     };
-    Candidate::new(record, identity(), timing, standing)
+    Candidate::new(record, identity(), timing, leadership)
 }
 
 /// `<hostname>_<uuid>`: new for each process, so that a restarted one does not take its predecessor's lease for

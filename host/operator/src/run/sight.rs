@@ -1,6 +1,6 @@
 //! What this replica sees: of each kind that it watches, whether all has been listed and whether the API server still gives
 //! signs of life. Who does not see all must not lead. What only has to be known at the start (plugins: those that serve go
-//! on serving) takes nobody's lease away when it is not seen any more; log and metrics tell.
+//! on serving) takes nobody's lease away when it is not seen any more; log and metrics report it.
 
 use std::{fmt, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use coxswain_cluster::last_seen::{Failing, LastSeen};
+use coxswain_cluster::last_activity::{Failing, LastActivity};
 
 /// A watch that fails for so long sees nothing: what has been away for less is still known well enough.
 const LONGEST_FAILING: Duration = Duration::from_mins(1);
@@ -26,7 +26,7 @@ const REMINDER: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct Sight {
     kinds: Vec<Kind>,
-    last_seen: LastSeen,
+    last_activity: LastActivity,
 }
 
 /// Of one kind.
@@ -42,36 +42,36 @@ pub struct Kind {
 
 /// A kind that this replica does not see, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unseen {
+pub struct Unsynced {
     /// The kind.
     pub kind: &'static str,
     /// For people.
     pub why: String,
 }
 
-impl fmt::Display for Unseen {
+impl fmt::Display for Unsynced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind, self.why)
     }
 }
 
 impl Sight {
-    /// Of these kinds, whose watches tell `last_seen` of signs of life; one of which it knows nothing counts as seen once it
+    /// Of these kinds, whose watches tell `last_activity` of signs of life; one of which it knows nothing counts as seen once it
     /// is listed.
-    pub fn new(kinds: Vec<Kind>, last_seen: LastSeen) -> Self {
-        Self { kinds, last_seen }
+    pub fn new(kinds: Vec<Kind>, last_activity: LastActivity) -> Self {
+        Self { kinds, last_activity }
     }
 
     /// What is not seen.
-    pub fn unseen(&self) -> Vec<Unseen> {
+    pub fn unsynced(&self) -> Vec<Unsynced> {
         let of = |kind: &Kind| {
-            let (age, failing) = (self.last_seen.age(kind.name), self.last_seen.failing(kind.name));
+            let (age, failing) = (self.last_activity.age(kind.name), self.last_activity.failing(kind.name));
             let listed = *kind.listed.borrow();
             if listed && !kind.is_vital {
                 return None;
             }
             let why = blind(listed, age, failing, Instant::now())?;
-            Some(Unseen { kind: kind.name, why })
+            Some(Unsynced { kind: kind.name, why })
         };
         self.kinds.iter().filter_map(of).collect()
     }
@@ -81,8 +81,8 @@ impl Sight {
         let start = Instant::now();
         let mut reminder = start + FIRST_REMINDER;
         loop {
-            let unseen = self.unseen();
-            if unseen.is_empty() {
+            let unsynced = self.unsynced();
+            if unsynced.is_empty() {
                 tracing::info!(
                     seconds = start.elapsed().as_secs_f64(),
                     "this replica sees all that it must see"
@@ -92,7 +92,7 @@ impl Sight {
             if Instant::now() >= reminder {
                 reminder = Instant::now() + REMINDER;
                 tracing::warn!(
-                    unseen = words(&unseen),
+                    unsynced = words(&unsynced),
                     "this replica cannot lead before it sees all that it must see"
                 );
             }
@@ -101,11 +101,11 @@ impl Sight {
     }
 
     /// Waits until something is not seen any more.
-    pub async fn lost(&self) -> Vec<Unseen> {
+    pub async fn lost(&self) -> Vec<Unsynced> {
         loop {
-            let unseen = self.unseen();
-            if !unseen.is_empty() {
-                return unseen;
+            let unsynced = self.unsynced();
+            if !unsynced.is_empty() {
+                return unsynced;
             }
             sleep(LOOK).await;
         }
@@ -113,8 +113,8 @@ impl Sight {
 }
 
 /// All of them in one line.
-pub fn words(unseen: &[Unseen]) -> String {
-    unseen.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+pub fn words(unsynced: &[Unsynced]) -> String {
+    unsynced.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Why a kind is not seen; nothing if it is.
@@ -140,72 +140,72 @@ fn blind(listed: bool, age: Option<Duration>, failing: Option<Failing>, now: Ins
 mod tests {
     use super::*;
 
-    fn sight(names: &[&'static str]) -> (Sight, Vec<watch::Sender<bool>>, LastSeen) {
-        let last_seen = LastSeen::default();
+    fn sight(names: &[&'static str]) -> (Sight, Vec<watch::Sender<bool>>, LastActivity) {
+        let last_activity = LastActivity::default();
         let (mut kinds, mut listed) = (Vec::new(), Vec::new());
         for name in names {
             let (sender, receiver) = watch::channel(false);
             kinds.push(Kind { name, listed: receiver, is_vital: *name != "plugin ConfigMap" });
             listed.push(sender);
-            last_seen.begin(name);
+            last_activity.begin(name);
         }
-        (Sight::new(kinds, last_seen.clone()), listed, last_seen)
+        (Sight::new(kinds, last_activity.clone()), listed, last_activity)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_kind_that_is_not_listed_is_named_with_its_cause() {
-        let (sight, listed, last_seen) = sight(&["MPIJob", "Pod"]);
+        let (sight, listed, last_activity) = sight(&["MPIJob", "Pod"]);
         listed[1].send_replace(true);
-        assert_eq!(words(&sight.unseen()), "MPIJob: it has not been listed yet");
+        assert_eq!(words(&sight.unsynced()), "MPIJob: it has not been listed yet");
 
-        last_seen.failed("MPIJob", "404 page not found; install its CRD".to_owned());
+        last_activity.failed("MPIJob", "404 page not found; install its CRD".to_owned());
 
         let why = "it has not been listed yet: 404 page not found; install its CRD".to_owned();
-        assert_eq!(sight.unseen(), [Unseen { kind: "MPIJob", why }]);
+        assert_eq!(sight.unsynced(), [Unsynced { kind: "MPIJob", why }]);
         listed[0].send_replace(true);
-        last_seen.heard("MPIJob");
-        assert_eq!(sight.unseen(), []);
+        last_activity.heard("MPIJob");
+        assert_eq!(sight.unsynced(), []);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_fails_for_a_minute_sees_nothing_until_the_next_sign_of_life() {
-        let (sight, listed, last_seen) = sight(&["Pod"]);
+        let (sight, listed, last_activity) = sight(&["Pod"]);
         listed[0].send_replace(true);
 
-        last_seen.failed("Pod", "refused".to_owned());
+        last_activity.failed("Pod", "refused".to_owned());
         sleep(Duration::from_secs(59)).await;
-        last_seen.failed("Pod", "refused".to_owned());
-        assert_eq!(sight.unseen(), [], "what has been away for less is known well enough");
+        last_activity.failed("Pod", "refused".to_owned());
+        assert_eq!(sight.unsynced(), [], "what has been away for less is known well enough");
         sleep(Duration::from_secs(1)).await;
 
-        assert_eq!(words(&sight.unseen()), "Pod: it has failed for 60 s: refused");
-        last_seen.heard("Pod");
-        assert_eq!(sight.unseen(), []);
+        assert_eq!(words(&sight.unsynced()), "Pod: it has failed for 60 s: refused");
+        last_activity.heard("Pod");
+        assert_eq!(sight.unsynced(), []);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_has_to_be_known_at_the_start_alone_may_be_out_of_sight_later() {
-        let (sight, listed, last_seen) = sight(&["plugin ConfigMap"]);
-        last_seen.failed("plugin ConfigMap", "refused".to_owned());
-        assert_eq!(words(&sight.unseen()), "plugin ConfigMap: it has not been listed yet: refused");
+        let (sight, listed, last_activity) = sight(&["plugin ConfigMap"]);
+        last_activity.failed("plugin ConfigMap", "refused".to_owned());
+        assert_eq!(words(&sight.unsynced()), "plugin ConfigMap: it has not been listed yet: refused");
 
         listed[0].send_replace(true);
         sleep(Duration::from_hours(1)).await;
 
-        assert_eq!(sight.unseen(), []);
+        assert_eq!(sight.unsynced(), []);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_silence_longer_than_a_watch_lasts_is_blindness() {
-        let (sight, listed, last_seen) = sight(&["Pod"]);
+        let (sight, listed, last_activity) = sight(&["Pod"]);
         listed[0].send_replace(true);
 
         sleep(Duration::from_secs(179)).await;
-        assert_eq!(sight.unseen(), []);
+        assert_eq!(sight.unsynced(), []);
         sleep(Duration::from_secs(1)).await;
 
-        assert_eq!(words(&sight.unseen()), "Pod: the API server has been silent for 180 s");
-        last_seen.heard("Pod");
-        assert_eq!(sight.unseen(), []);
+        assert_eq!(words(&sight.unsynced()), "Pod: the API server has been silent for 180 s");
+        last_activity.heard("Pod");
+        assert_eq!(sight.unsynced(), []);
     }
 }

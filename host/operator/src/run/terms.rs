@@ -1,26 +1,26 @@
 //! Leading, term after term: what belongs to a term begins with it and ends with it, in order, so that a replica that lost
 //! the lease in an outage leads again without being started anew.
 //!
-//! In: what this replica sees ([`Sight`]), and the lease ([`Standing`]). Out: whether it is a candidate, and passes while it
+//! In: what this replica sees ([`Sight`]), and the lease ([`Leadership`]). Out: whether it is a candidate, and reconciles while it
 //! leads.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
-use coxswain_model::{api::wire, status::Event};
+use coxswain_model::{api::labels, status::Event};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
 
 use super::{
-    passes::Passes,
+    reconciles::Reconciles,
     sight::{Sight, words},
 };
 use crate::{metrics::ReconcileMetrics, options::Options, queue::Queue};
-use coxswain_cluster::{events::Subject, live::Live, standing::Standing, wake::Cause};
+use coxswain_cluster::{events::Subject, leadership::Leadership, live::Live, wake::Cause};
 use coxswain_plugins::Plugins;
 
-/// How long passes may go on after this replica was told to end, or gives the lease up.
+/// How long reconciles may go on after this replica was told to end, or gives the lease up.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How long a replica that gave the lease up is no candidate, at first and at most: whoever keeps losing sight must not
@@ -41,7 +41,7 @@ pub struct Terms<W> {
     /// What is seen.
     pub sight: Sight,
     /// Of this process.
-    pub standing: Standing,
+    pub leadership: Leadership,
     /// Whether to run for the lease, and to hold it.
     pub candidacy: watch::Sender<bool>,
     /// Done while leading.
@@ -70,12 +70,12 @@ impl<W: Work> Terms<W> {
                 () = self.sight.all() => {}
             }
             self.candidacy.send_replace(true);
-            let mut terms = self.standing.subscribe();
+            let mut terms = self.leadership.subscribe();
             let term = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return,
-                unseen = self.sight.lost() => {
-                    tracing::warn!(unseen = words(&unseen), "no candidate for the lease any more");
+                unsynced = self.sight.lost() => {
+                    tracing::warn!(unsynced = words(&unsynced), "no candidate for the lease any more");
                     self.candidacy.send_replace(false);
                     continue;
                 }
@@ -103,13 +103,13 @@ impl<W: Work> Terms<W> {
     async fn term(&self, term: u64, stop: &mut watch::Receiver<bool>) -> Over {
         let (grace, given) = watch::channel(None);
         let mut work = pin!(self.work.lead(term, given));
-        let mut terms = self.standing.subscribe();
+        let mut terms = self.leadership.subscribe();
         let over = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => Over::Stopped,
             _ = terms.wait_for(|now| *now != Some(term)) => Over::Lost,
-            unseen = self.sight.lost() => {
-                tracing::error!(unseen = words(&unseen), "giving the lease up: another replica may see more");
+            unsynced = self.sight.lost() => {
+                tracing::error!(unsynced = words(&unsynced), "giving the lease up: another replica may see more");
                 Over::Blind
             }
             () = &mut work => return Over::Lost,
@@ -126,7 +126,7 @@ fn abstains(times: u32) -> Duration {
     first.saturating_mul(1 << times.min(16)).min(longest)
 }
 
-/// Passes, and what they need.
+/// Reconciles, and what they need.
 pub struct Leading {
     /// Of this process; each term has its own.
     pub live: Live,
@@ -134,9 +134,9 @@ pub struct Leading {
     pub plugins: Arc<Plugins>,
     /// Empty between two terms.
     pub queue: Arc<Queue>,
-    /// For [`Passes`].
+    /// For [`Reconciles`].
     pub metrics: Arc<ReconcileMetrics>,
-    /// For [`Passes`].
+    /// For [`Reconciles`].
     pub options: Options,
     /// Of the candidate.
     pub identity: String,
@@ -146,7 +146,7 @@ impl Work for Leading {
     async fn lead(&self, term: u64, mut grace: watch::Receiver<Option<Duration>>) {
         let live = self.live.in_term(term);
         live.metrics.leads(true);
-        self.tell("became leader");
+        self.emit("became leader");
         // Whatever was woken before this list was made is in it.
         self.queue.clear();
         let jobs: Vec<_> = live.index.read().jobs.jobs().cloned().collect();
@@ -159,34 +159,34 @@ impl Work for Leading {
             () = self.plugins.lead(term) => true,
         };
         if taken_over {
-            let passes = self.passes(live.clone());
-            passes.run(grace).await;
+            let reconciles = self.reconciles(live.clone());
+            reconciles.run(grace).await;
         }
         self.plugins.follow_only();
         self.queue.clear();
         live.metrics.leads(false);
-        self.tell("stopped leading");
+        self.emit("stopped leading");
     }
 }
 
 impl Leading {
-    fn passes(&self, live: Live) -> Passes {
+    fn reconciles(&self, live: Live) -> Reconciles {
         let (plugins, queue) = (Arc::clone(&self.plugins), Arc::clone(&self.queue));
-        Passes::new(live, plugins, queue, Arc::clone(&self.metrics), &self.options)
+        Reconciles::new(live, plugins, queue, Arc::clone(&self.metrics), &self.options)
     }
 
-    fn tell(&self, what: &str) {
+    fn emit(&self, what: &str) {
         let lease = Subject {
             api_version: "coordination.k8s.io/v1",
             kind: "Lease",
             namespace: self.options.lock_namespace.clone(),
-            name: wire::OPERATOR_NAME.to_owned(),
+            name: labels::OPERATOR_NAME.to_owned(),
             uid: String::new(),
             version: String::new(),
         };
         let message = format!("{} {what}", self.identity);
         let event = Event { warning: false, reason: "LeaderElection".to_owned(), message };
-        self.live.events.tell_as(lease, event, wire::OPERATOR_NAME);
+        self.live.events.emit_as(lease, event, labels::OPERATOR_NAME);
     }
 }
 

@@ -86,13 +86,13 @@ impl Server {
 
     /// How often a replica told that it became the leader: the second time as a higher count of the first event.
     fn terms(&self) -> usize {
-        let told = |write: &&String| {
+        let reported = |write: &&String| {
             write.contains("became leader") || write.contains("PATCH /api/v1/namespaces/n/events/")
         };
-        self.writes.lock().unwrap().iter().filter(told).count()
+        self.writes.lock().unwrap().iter().filter(reported).count()
     }
 
-    /// How often the job that is invalid was told so.
+    /// How often the user of the invalid job was notified.
     fn verdicts(&self) -> usize {
         self.writes.lock().unwrap().iter().filter(|write| write.contains("/mpijobs/invalid/status")).count()
     }
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// A watch that has nothing to tell, and ends after 100 s.
+/// A watch that has nothing to report, and ends after 100 s.
 fn silence() -> axum::body::Body {
     let end = futures::stream::once(async {
         sleep(Duration::from_secs(100)).await;
@@ -203,17 +203,17 @@ async fn a_refusal_of_what_concerns_plugins_ends_nothing_and_holds_up_no_leader_
 async fn a_job_that_is_woken_while_a_renewal_is_late_is_looked_at_when_it_has_come() {
     let metrics = ReconcileMetrics::new(Metrics::new().unwrap().registry()).unwrap();
     let queue = Arc::new(Queue::new(Settings::default(), Arc::new(metrics)));
-    let (standing, deadline) = (Standing::default(), Duration::from_secs(10));
-    let wake = waker(&queue, &standing, Shared::default());
+    let (leadership, deadline) = (Leadership::default(), Duration::from_secs(10));
+    let wake = waker(&queue, &leadership, Shared::default());
     let job = JobKey::new("team-a", "pi");
     wake(&job, Cause::Job);
     assert_eq!(queue.depth(), 0, "a standby lets nothing pile up");
 
-    standing.renewed(Instant::now(), deadline);
+    leadership.renewed(Instant::now(), deadline);
     sleep(Duration::from_secs(11)).await;
-    assert!(!standing.leads());
+    assert!(!leadership.leads());
     wake(&job, Cause::Job);
 
-    standing.renewed(Instant::now(), deadline);
+    leadership.renewed(Instant::now(), deadline);
     assert_eq!(queue.depth(), 1);
 }

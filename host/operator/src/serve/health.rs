@@ -25,7 +25,7 @@ pub struct Checks {
     /// The lease is renewed, or is not ours.
     pub leader_election: Check,
     /// What is not seen, and why, one line each.
-    pub unseen: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    pub unsynced: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
 /// The routes.
@@ -43,7 +43,7 @@ async fn healthz(State(checks): State<Checks>, RawQuery(query): RawQuery) -> imp
 }
 
 async fn readyz(State(checks): State<Checks>, RawQuery(query): RawQuery) -> impl IntoResponse {
-    answer("readyz", "watches", &(checks.unseen)(), query.as_deref())
+    answer("readyz", "watches", &(checks.unsynced)(), query.as_deref())
 }
 
 /// `failed` says why the check does not hold, a line each; empty if it does.
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
 
     async fn ask(holds: bool, query: Option<&str>) -> (StatusCode, String) {
-        let unseen = Arc::new(Vec::new);
-        let app = routes(Checks { leader_election: Arc::new(move || holds), unseen });
+        let unsynced = Arc::new(Vec::new);
+        let app = routes(Checks { leader_election: Arc::new(move || holds), unsynced });
         fetch(app, "/healthz", query).await
     }
 
@@ -100,9 +100,11 @@ mod tests {
     }
     #[tokio::test]
     async fn who_is_not_ready_says_what_it_does_not_see() {
-        let unseen = ["MPIJob: it has not been listed yet", "Pod: silent"].map(str::to_owned).to_vec();
-        let app =
-            routes(Checks { leader_election: Arc::new(|| true), unseen: Arc::new(move || unseen.clone()) });
+        let unsynced = ["MPIJob: it has not been listed yet", "Pod: silent"].map(str::to_owned).to_vec();
+        let app = routes(Checks {
+            leader_election: Arc::new(|| true),
+            unsynced: Arc::new(move || unsynced.clone()),
+        });
 
         let (status, text) = fetch(app, "/readyz", None).await;
 

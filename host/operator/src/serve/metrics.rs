@@ -11,7 +11,7 @@ use axum::{
 };
 
 use crate::{metrics::ReconcileMetrics, queue::Queue};
-use coxswain_cluster::{index::Shared, kinds, metrics::Metrics, pace::Pace};
+use coxswain_cluster::{index::Shared, kinds, limiter::ConcurrencyLimiter, metrics::Metrics};
 use coxswain_model::desired::Gang;
 use coxswain_plugins::Plugins;
 
@@ -29,7 +29,7 @@ pub struct Sources {
     /// Counted when asked.
     pub queue: Arc<Queue>,
     /// Asked for its limit.
-    pub pace: Arc<Pace>,
+    pub limiter: Arc<ConcurrencyLimiter>,
     /// Asked what jobs are pinned to.
     pub plugins: Arc<Plugins>,
 }
@@ -40,13 +40,13 @@ pub fn routes(sources: Sources) -> Router {
 }
 
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let Sources { metrics, counts, index, gang, queue, pace, plugins } = sources;
+    let Sources { metrics, counts, index, gang, queue, limiter, plugins } = sources;
     let objects = kinds::counts(&index.read(), &gang);
     for (kind, count) in objects {
         metrics.cached(kind, count);
     }
     counts.queued(queue.depth());
-    metrics.limit(pace.limit());
+    metrics.limit(limiter.limit());
     plugins.count_pins();
     match metrics.registry().text() {
         Ok(text) => {

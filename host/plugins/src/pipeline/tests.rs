@@ -6,7 +6,7 @@ use coxswain_model::{
     api::MpiJob,
     desired::Gang,
     job::{ValidJob, Verdict as Parsed},
-    seen::{ConfigSeen, ObjectSeen},
+    observed::{ObservedConfig, ObservedObject},
     status::RenderError,
 };
 use coxswain_sandbox::{Child, Compiler, Sandbox};
@@ -35,10 +35,10 @@ fn rebuilt(name: &str, build: u8) -> Vec<u8> {
     [component(name), vec![0, 3, 1, b'b', build]].concat()
 }
 
-fn wish(name: &str, bytes: Vec<u8>, settings: &[(&str, &str)]) -> Wish {
+fn request(name: &str, bytes: Vec<u8>, settings: &[(&str, &str)]) -> PluginRequest {
     let settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     let candidate = Candidate { settings, ..Candidate::of(name, bytes) };
-    Wish { candidate, vectors: None, holds: false, approved: None, rollback: None }
+    PluginRequest { candidate, vectors: None, holds: false, approved: None, rollback: None }
 }
 
 fn raw(annotations: &serde_json::Value) -> MpiJob {
@@ -72,11 +72,14 @@ fn plugins(trust: Trust) -> (Plugins, Shared) {
 fn lives(plugins: &Plugins, index: &Shared, annotations: &serde_json::Value) -> Pin {
     let pin = plugins.choose(&valid(&raw(&json!({})))).unwrap();
     let key = JobKey::new("team-a", "pi");
-    let config =
-        ConfigSeen { object: ObjectSeen::default(), content: None, pin: Some(pin.to_annotation().into()) };
+    let config = ObservedConfig {
+        object: ObservedObject::default(),
+        content: None,
+        pin: Some(pin.to_annotation().into()),
+    };
     let mut index = index.write();
     index.jobs.shown(&key, JobRow::new(&raw(annotations)));
-    index.configs.shown(&key, Named { name: "pi-config".into(), seen: config });
+    index.configs.shown(&key, Named { name: "pi-config".into(), observed: config });
     pin
 }
 
@@ -89,18 +92,18 @@ fn refused(verdict: Verdict) -> Refusal {
 async fn another_build_that_renders_the_same_serves_and_tells_of_the_live_jobs() {
     let (plugins, index) = plugins(Trust::default());
     assert_eq!(
-        plugins.offer(wish("openmpi", component("openmpi"), &[])).await,
+        plugins.offer(request("openmpi", component("openmpi"), &[])).await,
         Verdict::Serves(String::new())
     );
     lives(&plugins, &index, &json!({}));
 
-    let verdict = plugins.offer(wish("openmpi", rebuilt("openmpi", 1), &[])).await;
+    let verdict = plugins.offer(request("openmpi", rebuilt("openmpi", 1), &[])).await;
 
     let Verdict::Serves(beside) = verdict else { panic!("{verdict:?}") };
     assert!(beside.contains("of 1 live jobs with it 1 would be rendered the same"), "{beside}");
     let served = plugins.serving("openmpi").unwrap();
     assert_eq!(served.digest, Digest::of(&rebuilt("openmpi", 1)));
-    assert_eq!(plugins.offer(wish("openmpi", rebuilt("openmpi", 1), &[])).await, Verdict::Unchanged);
+    assert_eq!(plugins.offer(request("openmpi", rebuilt("openmpi", 1), &[])).await, Verdict::Unchanged);
 }
 
 #[tokio::test]
@@ -109,11 +112,11 @@ async fn a_component_whose_compiler_was_killed_may_be_offered_again() {
     let killed = Child { program: "/bin/sh".into(), words: vec!["-c".into(), "kill -KILL $$".into()] };
     plugins.sandbox = Arc::new(Sandbox::with(Compiler::Child(killed), None).unwrap());
 
-    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+    let refusal = refused(plugins.offer(request("openmpi", component("openmpi"), &[])).await);
 
     assert!(!refusal.bytes && refusal.why.contains("the compiler was killed"), "{}", refusal.why);
     plugins.sandbox = Arc::new(Sandbox::new().unwrap());
-    let again = plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    let again = plugins.offer(request("openmpi", component("openmpi"), &[])).await;
     assert_eq!(again, Verdict::Serves(String::new()));
 }
 
@@ -124,24 +127,25 @@ async fn a_component_on_which_the_compiler_computes_without_an_end_is_refused_fo
     let endless = Child { program: "/bin/sh".into(), words: vec!["-c".into(), endless.into()] };
     plugins.sandbox = Arc::new(Sandbox::with(Compiler::Child(endless), None).unwrap());
 
-    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+    let refusal = refused(plugins.offer(request("openmpi", component("openmpi"), &[])).await);
 
     assert!(refusal.bytes && refusal.why.contains("the compiler used up its 60 seconds"), "{}", refusal.why);
     plugins.sandbox = Arc::new(Sandbox::new().unwrap());
-    let again = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+    let again = refused(plugins.offer(request("openmpi", component("openmpi"), &[])).await);
     assert_eq!(again.why, refusal.why, "it was compiled again");
 }
 
 #[tokio::test]
-async fn a_wish_that_holds_waits_for_approval_if_it_changes_a_live_job() {
+async fn a_request_that_holds_waits_for_approval_if_it_changes_a_live_job() {
     let (plugins, index) = plugins(Trust::default());
-    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
     lives(&plugins, &index, &json!({}));
-    let changed = Wish { holds: true, ..wish("openmpi", component("openmpi"), &[("ssh-args", "-q")]) };
+    let changed =
+        PluginRequest { holds: true, ..request("openmpi", component("openmpi"), &[("ssh-args", "-q")]) };
 
     let held = plugins.offer(changed.clone()).await;
     let before = plugins.serving("openmpi").unwrap();
-    let approved = plugins.offer(Wish { approved: Some(changed.identity()), ..changed }).await;
+    let approved = plugins.offer(PluginRequest { approved: Some(changed.identity()), ..changed }).await;
 
     let Verdict::Held(why) = held else { panic!("{held:?}") };
     assert!(why.contains("1 otherwise") && why.contains("team-a/pi: launcher env"), "{why}");
@@ -155,17 +159,17 @@ async fn a_wish_that_holds_waits_for_approval_if_it_changes_a_live_job() {
 async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offered_again() {
     let (plugins, index) = plugins(Trust::default());
     assert_eq!(
-        plugins.offer(wish("hostile", component("hostile"), &[])).await,
+        plugins.offer(request("hostile", component("hostile"), &[])).await,
         Verdict::Serves(String::new())
     );
     // Pinned before the job's user wrote the annotation.
-    lives(&plugins, &index, &json!({ "hostile.coxswain.dev/deed": "loop" }));
+    lives(&plugins, &index, &json!({ "hostile.coxswain.dev/behaviour": "loop" }));
 
-    let refusal = refused(plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await);
+    let refusal = refused(plugins.offer(request("hostile", rebuilt("hostile", 1), &[])).await);
     let last_good = plugins.serving("hostile").unwrap();
     index.write().jobs.listing();
-    index.write().jobs.listed_all(coxswain_model::seen::Version::default());
-    let later = plugins.offer(wish("hostile", rebuilt("hostile", 1), &[])).await;
+    index.write().jobs.listed_all(coxswain_model::observed::Version::default());
+    let later = plugins.offer(request("hostile", rebuilt("hostile", 1), &[])).await;
 
     assert!(refusal.why.contains("team-a/pi: plugin hostile: it used up its"), "{}", refusal.why);
     assert_eq!(last_good.digest, Digest::of(&component("hostile")));
@@ -176,7 +180,8 @@ async fn a_candidate_with_which_a_live_job_would_fail_is_refused_and_may_be_offe
 async fn a_component_that_breaks_on_plain_jobs_is_refused_before_any_job_sees_it() {
     let (plugins, _) = plugins(Trust::default());
 
-    let refusal = refused(plugins.offer(wish("hostile", component("hostile"), &[("deed", "loop")])).await);
+    let refusal =
+        refused(plugins.offer(request("hostile", component("hostile"), &[("behaviour", "loop")])).await);
 
     assert!(refusal.why.contains("it fails on jobs that it must serve"), "{}", refusal.why);
     assert_eq!(plugins.serving("hostile"), None);
@@ -185,15 +190,15 @@ async fn a_component_that_breaks_on_plain_jobs_is_refused_before_any_job_sees_it
 #[tokio::test]
 async fn refused_bytes_stay_refused_and_what_served_goes_on() {
     let (plugins, _) = plugins(Trust::default());
-    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
     let half = component("openmpi").split_at(20_000).0.to_vec();
 
-    let first = refused(plugins.offer(wish("openmpi", half.clone(), &[])).await);
-    let again = refused(plugins.offer(wish("openmpi", half.clone(), &[])).await);
+    let first = refused(plugins.offer(request("openmpi", half.clone(), &[])).await);
+    let again = refused(plugins.offer(request("openmpi", half.clone(), &[])).await);
 
     assert!(first.bytes && first == again, "{first:?}, then {again:?}");
     assert_eq!(plugins.serving("openmpi").unwrap().digest, Digest::of(&component("openmpi")));
-    let waiting = plugins.known.lock().await.of("openmpi").candidate.unwrap();
+    let waiting = plugins.statuses.lock().await.of("openmpi").candidate.unwrap();
     assert_eq!((waiting.digest, waiting.held), (Digest::of(&half), false));
 }
 
@@ -204,7 +209,7 @@ async fn vectors_that_a_component_does_not_meet_refuse_it_and_their_correction_d
         let text = format!(
             r#"[{{"name": "two workers", "expect": {{"launcher": {{"env": {{"OMPI_MCA_orte_keep_fqdn_hostnames": "{value}"}}}}}}}}]"#
         );
-        Wish { vectors: Some(text), ..wish("openmpi", component("openmpi"), &[]) }
+        PluginRequest { vectors: Some(text), ..request("openmpi", component("openmpi"), &[]) }
     };
 
     let wrong = refused(plugins.offer(vectors("nonsense")).await);
@@ -218,7 +223,7 @@ async fn vectors_that_a_component_does_not_meet_refuse_it_and_their_correction_d
 async fn where_signatures_are_required_nothing_unsigned_serves() {
     let (plugins, _) = plugins(Trust::new(Signatures::Require, Some(PUBLIC)).unwrap());
 
-    let refusal = refused(plugins.offer(wish("openmpi", component("openmpi"), &[])).await);
+    let refusal = refused(plugins.offer(request("openmpi", component("openmpi"), &[])).await);
 
     assert!(refusal.why.contains("it is not signed") && !refusal.bytes, "{}", refusal.why);
     assert_eq!(plugins.serving("openmpi"), None);
@@ -227,7 +232,7 @@ async fn where_signatures_are_required_nothing_unsigned_serves() {
 #[tokio::test]
 async fn a_plugin_of_other_namespaces_is_refused_at_each_use() {
     let (plugins, index) = plugins(Trust::default());
-    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
     let pin = lives(&plugins, &index, &json!({}));
     let job = valid(&raw(&json!({})));
 
@@ -235,7 +240,8 @@ async fn a_plugin_of_other_namespaces_is_refused_at_each_use() {
     let chosen = plugins.choose(&job);
     // By a name that a tenant wrote into the pin: the component's own counts.
     let forged = Pin { launcher: PinnedPlugin { name: "mine".into(), ..pin.launcher }, ..pin };
-    let rendered = plugins.render(&job, &forged, &coxswain_model::seen::Seen::default(), false).await;
+    let rendered =
+        plugins.render(&job, &forged, &coxswain_model::observed::ObservedState::default(), false).await;
 
     let not_allowed = RenderError::PluginNotAllowed { plugin: "openmpi".into(), namespace: "team-a".into() };
     assert_eq!(chosen, Err(not_allowed.clone()));
@@ -243,14 +249,14 @@ async fn a_plugin_of_other_namespaces_is_refused_at_each_use() {
 }
 
 #[tokio::test]
-async fn a_rollback_without_a_copy_says_so_and_ends_with_the_next_wish() {
+async fn a_rollback_without_a_copy_says_so_and_ends_with_the_next_request() {
     let (plugins, _) = plugins(Trust::default());
-    plugins.offer(wish("openmpi", component("openmpi"), &[])).await;
-    let new = wish("openmpi", rebuilt("openmpi", 1), &[]);
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
+    let new = request("openmpi", rebuilt("openmpi", 1), &[]);
     let rollback = Rollback { from: new.identity(), to: Digest::of(&component("openmpi")) };
 
-    let refusal = refused(plugins.offer(Wish { rollback: Some(rollback.clone()), ..new }).await);
-    let next = Wish { rollback: Some(rollback), ..wish("openmpi", rebuilt("openmpi", 2), &[]) };
+    let refusal = refused(plugins.offer(PluginRequest { rollback: Some(rollback.clone()), ..new }).await);
+    let next = PluginRequest { rollback: Some(rollback), ..request("openmpi", rebuilt("openmpi", 2), &[]) };
     let next = plugins.offer(next).await;
 
     assert!(refusal.why.contains("of which there is no copy"), "{}", refusal.why);
@@ -261,18 +267,18 @@ async fn a_rollback_without_a_copy_says_so_and_ends_with_the_next_wish() {
 async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_run_out() {
     let (plugins, _) = plugins(Trust::default());
     for name in ["openmpi", "hostile"] {
-        let verdict = plugins.offer(wish(name, component(name), &[])).await;
+        let verdict = plugins.offer(request(name, component(name), &[])).await;
         assert!(matches!(verdict, Verdict::Serves(_)), "{verdict:?}");
     }
     let healthy = valid(&raw(&json!({})));
-    let wants = json!({ "coxswain.dev/plugin": "hostile", "hostile.coxswain.dev/deed": "loop" });
+    let wants = json!({ "coxswain.dev/plugin": "hostile", "hostile.coxswain.dev/behaviour": "loop" });
     let hostile = valid(&raw(&wants));
     let plugins = Arc::new(plugins);
     let render = |job: ValidJob| {
         let plugins = Arc::clone(&plugins);
         async move {
             let pin = plugins.choose(&job).unwrap();
-            plugins.render(&job, &pin, &coxswain_model::seen::Seen::default(), false).await
+            plugins.render(&job, &pin, &coxswain_model::observed::ObservedState::default(), false).await
         }
     };
 
@@ -304,17 +310,17 @@ async fn a_job_of_a_healthy_plugin_is_rendered_before_a_hostile_ones_budget_has_
 #[test]
 fn a_rollback_of_settings_alone_goes_to_those_before() {
     let served = |settings: &[(&str, &str)]| {
-        let Candidate { digest, settings, .. } = wish("x", b"1".to_vec(), settings).candidate;
+        let Candidate { digest, settings, .. } = request("x", b"1".to_vec(), settings).candidate;
         Served { digest, settings }
     };
-    let mut outcome = Outcome::default();
-    outcome.serve(Some(served(&[("a", "1")])));
-    outcome.serve(Some(served(&[("a", "2")])));
-    let asked = wish("x", b"1".to_vec(), &[("a", "2")]).candidate;
+    let mut status = StoredStatus::default();
+    status.serve(Some(served(&[("a", "1")])));
+    status.serve(Some(served(&[("a", "2")])));
+    let asked = request("x", b"1".to_vec(), &[("a", "2")]).candidate;
 
-    let back = settings_before(&outcome, &asked, &asked.digest);
-    outcome.serve(Some(served(&[("a", "1")])));
-    let again = settings_before(&outcome, &asked, &asked.digest);
+    let back = settings_before(&status, &asked, &asked.digest);
+    status.serve(Some(served(&[("a", "1")])));
+    let again = settings_before(&status, &asked, &asked.digest);
 
     assert_eq!(back.get("a").map(String::as_str), Some("1"));
     assert_eq!(again, back, "looked at again after it was rolled back");

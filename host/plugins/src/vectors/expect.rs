@@ -26,8 +26,8 @@ pub struct Expect {
     prefix: Option<Vec<String>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     files: BTreeMap<String, Option<Text>>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    wants: BTreeMap<String, Option<Text>>,
+    #[serde(alias = "wants", skip_serializing_if = "BTreeMap::is_empty")]
+    capabilities: BTreeMap<String, Option<Text>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -163,8 +163,8 @@ impl Expect {
             let content = files.find(|file| file.name == *name).map(|file| Found::Text(file.content.clone()));
             found.extend(differs(&format!("file {name}"), expected.as_ref(), content));
         }
-        for (kind, expected) in &self.wants {
-            found.extend(differs(&format!("want {kind}"), expected.as_ref(), want(plan, kind)));
+        for (kind, expected) in &self.capabilities {
+            found.extend(differs(&format!("capability {kind}"), expected.as_ref(), requested(plan, kind)));
         }
         for part in &self.notes {
             if !granted.notes.iter().any(|note| note.text.contains(part.as_str())) {
@@ -175,10 +175,12 @@ impl Expect {
     }
 }
 
-/// The parameter of the last wish of a kind, granted or not.
-fn want(plan: &Plan, kind: &str) -> Option<Found> {
+/// The parameter of the last capability request of a kind, granted or not.
+fn requested(plan: &Plan, kind: &str) -> Option<Found> {
     let parameter = |change: &Change| match change {
-        Change::Want(want) if want.kind == kind => Some(want.parameter.clone().unwrap_or_default()),
+        Change::Capability(request) if request.kind == kind => {
+            Some(request.parameter.clone().unwrap_or_default())
+        }
         _ => None,
     };
     plan.edits.iter().rev().find_map(|edit| parameter(&edit.change)).map(Found::Text)

@@ -66,9 +66,20 @@ fn every_difference_is_told_with_the_vector_and_what_is_there_instead() {
 }
 
 #[test]
+fn capabilities_are_expected_by_their_earlier_name_too() {
+    let expecting = |key: &str| format!("- name: x\n  expect: {{ {key}: {{ shared-memory: 8Gi }} }}\n");
+
+    let old = parse(&expecting("wants")).unwrap();
+
+    assert_eq!(old, parse(&expecting("capabilities")).unwrap());
+    let found = check(&plugin("openmpi"), &old, &ClusterPolicy::default());
+    assert!(found[0].starts_with("x: capability shared-memory must be"), "{found:?}");
+}
+
+#[test]
 fn a_plugin_that_breaks_is_never_expected_to() {
     let text =
-        r#"[{ "name": "x", "settings": { "deed": "loop" }, "expect": { "refused": "instructions" } }]"#;
+        r#"[{ "name": "x", "settings": { "behaviour": "loop" }, "expect": { "refused": "instructions" } }]"#;
 
     let found = failures("hostile", text);
 

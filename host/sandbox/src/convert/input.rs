@@ -133,7 +133,7 @@ fn change(change: &Change) -> wit::Change {
         Change::LaunchCommand(words) => wit::Change::LaunchCommand(words.clone()),
         Change::PrefixCommand(words) => wit::Change::PrefixCommand(words.clone()),
         Change::Port(port) => wit::Change::Port(wit::Port { name: port.name.clone(), number: port.number }),
-        Change::Want(want) => {
+        Change::Capability(want) => {
             wit::Change::Want(wit::Want { kind: want.kind.clone(), parameter: want.parameter.clone() })
         }
     }

@@ -2,8 +2,8 @@
 //! too big the policy has the word, and only absurd ones break the plugin.
 
 use coxswain_model::plan::{
-    Change, Descriptor, Edit, EnvEdit, EnvValue, Failure, File, Note, Place, Plan, PodField, Port,
-    SettingKind, Violation, Want,
+    CapabilityRequest, Change, Descriptor, Edit, EnvEdit, EnvValue, Failure, File, Note, Place, Plan,
+    PodField, Port, SettingKind, Violation,
 };
 
 use crate::{
@@ -94,7 +94,9 @@ fn edit(raw: wit::Edit, by: &str) -> Result<Edit, Break> {
             Change::PrefixCommand(words)
         }
         wit::Change::Port(port) => Change::Port(Port { name: port.name, number: port.number }),
-        wit::Change::Want(want) => Change::Want(Want { kind: want.kind, parameter: want.parameter }),
+        wit::Change::Want(want) => {
+            Change::Capability(CapabilityRequest { kind: want.kind, parameter: want.parameter })
+        }
     };
     Ok(Edit { by: by.into(), group: raw.group, change })
 }
@@ -167,6 +169,6 @@ fn edit_weight(edit: &Edit) -> usize {
         }
         Change::Env(EnvEdit { name, .. }) => name.len(),
         Change::LaunchCommand(words) | Change::PrefixCommand(words) => words.iter().map(String::len).sum(),
-        Change::Port(_) | Change::Want(_) => 0,
+        Change::Port(_) | Change::Capability(_) => 0,
     }
 }

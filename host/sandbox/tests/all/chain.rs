@@ -9,9 +9,9 @@ use pretty_assertions::assert_eq;
 
 use crate::given::{chain, job, merged, plugin};
 
-fn with_tuner(deed: &str) -> Chain {
+fn with_tuner(behaviour: &str) -> Chain {
     let tuner = plugin("hostile");
-    let settings = merged(&tuner, &[("deed", deed)]);
+    let settings = merged(&tuner, &[("behaviour", behaviour)]);
     Chain { tuners: vec![Link { plugin: tuner, settings }], ..chain("openmpi", &[]) }
 }
 
@@ -40,7 +40,7 @@ fn seen_by_everyone() -> JobView {
 
 #[test]
 fn each_part_of_a_plan_is_signed() {
-    let plan = with_tuner("tell").render(&job("OpenMPI", 1, 1)).unwrap();
+    let plan = with_tuner("echo").render(&job("OpenMPI", 1, 1)).unwrap();
 
     assert_eq!(plan.edits.first().unwrap().by, "openmpi");
     assert_eq!(plan.edits.last().unwrap().by, "hostile");
@@ -49,7 +49,7 @@ fn each_part_of_a_plan_is_signed() {
 
 #[test]
 fn a_plugin_sees_only_what_it_declares_to_read() {
-    let plan = with_tuner("tell").render(&seen_by_everyone()).unwrap();
+    let plan = with_tuner("echo").render(&seen_by_everyone()).unwrap();
 
     assert_eq!(value(&plan, "HOSTILE_SEEN"), Some("SEEN_A SEEN_B seen.example/a"));
 }
@@ -70,9 +70,12 @@ fn a_tuner_that_breaks_is_skipped_with_a_warning() {
 
 #[test]
 fn a_tuner_that_cannot_serve_is_skipped_with_its_words() {
-    let plan = with_tuner("no-such-deed").render(&job("OpenMPI", 1, 1)).unwrap();
+    let plan = with_tuner("no-such-behaviour").render(&job("OpenMPI", 1, 1)).unwrap();
 
-    assert_eq!(plan.notes.last().unwrap().text, "tuner hostile was skipped: no such deed: no-such-deed");
+    assert_eq!(
+        plan.notes.last().unwrap().text,
+        "tuner hostile was skipped: no such behaviour: no-such-behaviour"
+    );
 }
 
 #[test]
@@ -86,11 +89,11 @@ fn a_tuner_for_other_implementations_has_no_say() {
 #[test]
 fn a_mistake_that_a_tuner_finds_is_the_users() {
     let mut chain = with_tuner("none");
-    chain.tuners[0].settings.push(Setting { key: "dead".into(), value: "x".into() });
+    chain.tuners[0].settings.push(Setting { key: "behavior".into(), value: "x".into() });
 
     let fault = chain.render(&job("OpenMPI", 1, 1)).unwrap_err();
 
-    assert_eq!(fault.to_string(), "plugin hostile: dead: is not a setting; did you mean \"deed\"?");
+    assert_eq!(fault.to_string(), "plugin hostile: behavior: is not a setting; did you mean \"behaviour\"?");
 }
 
 #[test]

@@ -9,18 +9,19 @@ use pretty_assertions::assert_eq;
 
 use crate::given::{self, chain, job};
 
-fn perform(deed: &str) -> Result<Plan, Fault> {
-    let result =
-        chain("hostile", &[("deed", deed)]).render(&job("OpenMPI", 2, 1)).map_err(|fault| fault.fault);
+fn perform(behaviour: &str) -> Result<Plan, Fault> {
+    let result = chain("hostile", &[("behaviour", behaviour)])
+        .render(&job("OpenMPI", 2, 1))
+        .map_err(|fault| fault.fault);
     // Whatever happened, the next call is fine.
-    assert!(chain("openmpi", &[]).render(&job("OpenMPI", 1, 1)).is_ok(), "after {deed}");
+    assert!(chain("openmpi", &[]).render(&job("OpenMPI", 1, 1)).is_ok(), "after {behaviour}");
     result
 }
 
-fn broken(deed: &str) -> Break {
-    match perform(deed) {
+fn broken(behaviour: &str) -> Break {
+    match perform(behaviour) {
         Err(Fault::Broken(how)) => how,
-        other => panic!("{deed}: {other:?}"),
+        other => panic!("{behaviour}: {other:?}"),
     }
 }
 
@@ -112,7 +113,7 @@ fn calls_on_many_threads_do_not_disturb_each_other() {
                 for _ in 0..10 {
                     match at % 2 {
                         0 => assert_eq!(&chain("openmpi", &[]).render(job), alone),
-                        _ => assert!(chain("hostile", &[("deed", "grow")]).render(job).is_err()),
+                        _ => assert!(chain("hostile", &[("behaviour", "grow")]).render(job).is_err()),
                     }
                 }
             });
@@ -125,7 +126,7 @@ fn follow_is_bounded_like_render() {
     let job = job("OpenMPI", 2, 1);
     let members = given::members(&job, MemberState::Ready);
 
-    let fault = chain("hostile", &[("deed", "loop")]).follow(&job, &members).unwrap_err();
+    let fault = chain("hostile", &[("behaviour", "loop")]).follow(&job, &members).unwrap_err();
 
     // Members are input as hosts are: three hosts and two members.
     assert_eq!(fault.fault, Fault::Broken(Break::OutOfFuel { fuel: 50_100_000 }));

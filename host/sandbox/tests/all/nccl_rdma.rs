@@ -423,7 +423,7 @@ fn shared_memory_and_memory_lock_are_asked_for_and_granted_by_the_cluster() {
     let chain = chain("OpenMPI", &[("shared-memory", "16Gi")]);
     let plan = chain.render(&given.job().view(true)).unwrap();
     let allowing = ClusterPolicy {
-        wants: vec!["shared-memory".into(), "lock-memory".into()],
+        capabilities: vec!["shared-memory".into(), "lock-memory".into()],
         ..ClusterPolicy::default()
     };
 
@@ -433,7 +433,7 @@ fn shared_memory_and_memory_lock_are_asked_for_and_granted_by_the_cluster() {
     assert_eq!((granted.shared_memory.as_deref(), granted.lock_memory), (Some("16Gi"), true));
     assert_eq!((withheld.shared_memory, withheld.lock_memory, withheld.notes.len()), (None, false, 2));
     let none = tuned(&given, &[("shared-memory", "none"), ("lock-memory", "false")]);
-    assert!(none.edits.iter().all(|edit| !matches!(edit.change, Change::Want(_))));
+    assert!(none.edits.iter().all(|edit| !matches!(edit.change, Change::Capability(_))));
 }
 
 #[test]

@@ -8,11 +8,11 @@ use pretty_assertions::assert_eq;
 use crate::given::{BOUND, bytes, job, merged};
 
 /// Function, fuel, bytes, reason of each call.
-pub type Seen = Arc<Mutex<Vec<(Function, u64, usize, Option<&'static str>)>>>;
+pub type Observations = Arc<Mutex<Vec<(Function, u64, usize, Option<&'static str>)>>>;
 
 /// A plugin, and what its calls cost.
-pub fn observed(name: &str) -> (coxswain_sandbox::Plugin, Seen) {
-    let seen = Seen::default();
+pub fn observed(name: &str) -> (coxswain_sandbox::Plugin, Observations) {
+    let seen = Observations::default();
     let into = Arc::clone(&seen);
     let observer: Observer = Arc::new(move |call: &Call<'_>| {
         assert!(!call.elapsed.is_zero());
@@ -48,7 +48,7 @@ fn every_call_is_reported_with_its_cost() {
 fn a_break_is_reported_with_its_reason() {
     let (plugin, seen) = observed("hostile");
     let mut job = job("OpenMPI", 1, 1);
-    job.settings = merged(&plugin, &[("deed", "loop")]);
+    job.settings = merged(&plugin, &[("behaviour", "loop")]);
 
     plugin.tune(&job, &coxswain_model::plan::Plan::default()).unwrap_err();
 

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use coxswain_model::{
-    api::wire::ANNOTATION_PIN,
+    api::annotations::ANNOTATION_PIN,
     pin::{Digest, Pin},
 };
 use futures::TryStreamExt as _;

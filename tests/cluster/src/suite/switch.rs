@@ -204,7 +204,7 @@ async fn and_back(space: &Space) -> Result<()> {
     let said = run(&coxswain, &["drain"]).await?;
     println!("{said}");
     let gated = format!("pod {}/gated-launcher-", space.name());
-    ensure!(said.contains(&gated), "the launcher that waited is let go:\n{said}");
+    ensure!(said.contains(&gated), "the launcher that waited is released:\n{said}");
     let asleep = format!("job {}/asleep-launcher will not wait", space.name());
     ensure!(said.contains(&asleep), "the suspended launcher will not wait:\n{said}");
     to_the_mpi_operator().await?;

@@ -3,8 +3,8 @@
 use std::{env, fs, path::PathBuf, sync::LazyLock};
 
 use coxswain_model::{
+    observed::{ObservedLauncher, ObservedObject, ObservedPod, ObservedState, PodPhase, Role, Uid, Version},
     plan::File,
-    seen::{LauncherSeen, ObjectSeen, PodPhase, PodSeen, Role, Seen, Uid, Version},
     view::Setting,
 };
 use coxswain_sandbox::{Chain, Link, Sandbox};
@@ -152,8 +152,8 @@ fn host_lists_are_those_of_the_mpi_operator() {
     }
 }
 
-fn running(role: Role, index: u32, owner: &str) -> PodSeen {
-    PodSeen {
+fn running(role: Role, index: u32, owner: &str) -> ObservedPod {
+    ObservedPod {
         role,
         index,
         name: "".into(),
@@ -211,12 +211,12 @@ fn discover_hosts_lists_what_the_mpi_operator_lists() {
     ];
     for (case, domain, both, pods, listed) in cases {
         let job = valid(&job("t", "default", 3, &json!({"runLauncherAsWorker": both})), domain);
-        let launcher = LauncherSeen {
-            object: ObjectSeen { controller: Some(job.uid().clone()), ..ObjectSeen::default() },
-            ..LauncherSeen::default()
+        let launcher = ObservedLauncher {
+            object: ObservedObject { controller: Some(job.uid().clone()), ..ObservedObject::default() },
+            ..ObservedLauncher::default()
         };
         let pods = pods.iter().map(|index| running(Role::Worker, *index, "u1")).collect();
-        let seen = Seen { launcher: Some(launcher), pods, ..Seen::default() };
+        let seen = ObservedState { launcher: Some(launcher), pods, ..ObservedState::default() };
         let files = chain("openmpi").follow(&job.view(true), &job.members(&seen)).unwrap();
 
         let suffix = domain.map(|domain| format!(".{domain}")).unwrap_or_default();

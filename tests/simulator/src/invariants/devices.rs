@@ -49,7 +49,8 @@ impl Devices {
         // What had ended before anybody could suspend it keeps what its policy says.
         let mut conditions = job["status"]["conditions"].as_array().into_iter().flatten();
         if conditions.any(|condition| {
-            condition["status"] == "True" && (condition["type"] == "Succeeded" || condition["type"] == "Failed")
+            condition["status"] == "True"
+                && (condition["type"] == "Succeeded" || condition["type"] == "Failed")
         }) {
             return;
         }

@@ -25,7 +25,7 @@ use coxswain_plugins::{
     vectors::{self, Vectors},
 };
 
-/// Sizes of jobs for which the fuel is told.
+/// Sizes of jobs for which the fuel is reported.
 const SIZES: [u32; 4] = [1, 64, 1024, 10_000];
 
 /// Arguments of `plugin check`.

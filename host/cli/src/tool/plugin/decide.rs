@@ -16,8 +16,8 @@ use kube::{
 use serde_json::json;
 
 use coxswain_plugins::{
-    source::{ANNOTATION_APPROVED, ANNOTATION_ROLLBACK, LABEL_PLUGIN, Rollback, Unusable, Wish},
-    state::{Outcome, Served, Store},
+    source::{ANNOTATION_APPROVED, ANNOTATION_ROLLBACK, LABEL_PLUGIN, PluginRequest, Rollback, Unusable},
+    store::{Served, Store, StoredStatus},
 };
 
 /// Fewest digits by which a digest is named: those that events and tables show are 12.
@@ -58,24 +58,28 @@ pub struct Back {
 struct Found {
     api: Api<ConfigMap>,
     map: ConfigMap,
-    wish: Wish,
-    outcome: Outcome,
+    request: PluginRequest,
+    status: StoredStatus,
 }
 
-/// Lets a wish that is held serve.
+/// Lets a request that is held serve.
 pub async fn approve(arguments: Approve) -> Result<ExitCode> {
     let Approve { name, digest, place } = arguments;
     let found = find(&name, &place.namespace).await?;
-    let wished = &found.wish.candidate.digest;
+    let requested = &found.request.candidate.digest;
     ensure!(
-        names(&digest, &wished.to_string())?,
+        names(&digest, &requested.to_string())?,
         "the ConfigMap of plugin {name} holds sha256:{}, not {digest}: look at what it would change, then approve that",
-        wished.short()
+        requested.short()
     );
-    let waits = found.outcome.candidate.as_ref().is_some_and(|waiting| waiting.held);
-    ensure!(waits, "plugin {name} does not wait for approval: {}", standing(&found));
-    annotate(&found, ANNOTATION_APPROVED, &found.wish.identity().to_string()).await?;
-    writeln!(io::stdout(), "plugin {name}: sha256:{} is approved and will serve new jobs", wished.short())?;
+    let waits = found.status.candidate.as_ref().is_some_and(|waiting| waiting.held);
+    ensure!(waits, "plugin {name} does not wait for approval: {}", status(&found));
+    annotate(&found, ANNOTATION_APPROVED, &found.request.identity().to_string()).await?;
+    writeln!(
+        io::stdout(),
+        "plugin {name}: sha256:{} is approved and will serve new jobs",
+        requested.short()
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -83,9 +87,9 @@ pub async fn approve(arguments: Approve) -> Result<ExitCode> {
 pub async fn rollback(arguments: Back) -> Result<ExitCode> {
     let Back { name, to, place } = arguments;
     let found = find(&name, &place.namespace).await?;
-    let target = target(&found.wish, &found.outcome, to.as_deref())
+    let target = target(&found.request, &found.status, to.as_deref())
         .with_context(|| format!("rolling back plugin {name}"))?;
-    let rollback = Rollback { from: found.wish.identity(), to: target.digest.clone() };
+    let rollback = Rollback { from: found.request.identity(), to: target.digest.clone() };
     annotate(&found, ANNOTATION_ROLLBACK, &rollback.to_string()).await?;
     writeln!(
         io::stdout(),
@@ -96,10 +100,11 @@ pub async fn rollback(arguments: Back) -> Result<ExitCode> {
 }
 
 /// What to go back to: the newest that is neither what serves nor what the ConfigMap asks for.
-fn target<'a>(wish: &Wish, outcome: &'a Outcome, to: Option<&str>) -> Result<&'a Served> {
-    let wished = Served { digest: wish.candidate.digest.clone(), settings: wish.candidate.settings.clone() };
-    // A wish that was refused or is held has changed nothing yet; the way back from it is what serves.
-    let mut earlier = outcome.earlier.iter().filter(|served| **served != wished);
+fn target<'a>(request: &PluginRequest, status: &'a StoredStatus, to: Option<&str>) -> Result<&'a Served> {
+    let requested =
+        Served { digest: request.candidate.digest.clone(), settings: request.candidate.settings.clone() };
+    // A request that was refused or is held has changed nothing yet; the way back from it is what serves.
+    let mut earlier = status.earlier.iter().filter(|served| **served != requested);
     let found = match to {
         None => earlier.next(),
         Some(to) => {
@@ -113,7 +118,7 @@ fn target<'a>(wish: &Wish, outcome: &'a Outcome, to: Option<&str>) -> Result<&'a
         }
     };
     found.with_context(|| {
-        let known: Vec<String> = outcome.earlier.iter().map(|served| served.digest.short()).collect();
+        let known: Vec<String> = status.earlier.iter().map(|served| served.digest.short()).collect();
         let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
         format!("nothing to go back to; what served before: {known}")
     })
@@ -129,8 +134,8 @@ fn names(written: &str, digest: &str) -> Result<bool> {
     Ok(digest.starts_with(&digits.to_ascii_lowercase()))
 }
 
-fn standing(found: &Found) -> String {
-    match (&found.outcome.candidate, &found.outcome.active) {
+fn status(found: &Found) -> String {
+    match (&found.status.candidate, &found.status.active) {
         (Some(waiting), _) => format!("it was refused: {}", waiting.why),
         (None, Some(served)) => format!("sha256:{} serves", served.digest.short()),
         (None, None) => "the operator has not looked at it yet".to_owned(),
@@ -151,10 +156,10 @@ async fn find(name: &str, namespace: &str) -> Result<Found> {
              image alone has neither approval nor a way back"
         );
     };
-    let wish = Wish::read(name, &map).map_err(|Unusable(why)| anyhow::anyhow!(why));
-    let wish = wish.with_context(|| format!("reading ConfigMap {}", map.name_any()))?;
-    let outcome = store.outcomes().await?.remove(name).unwrap_or_default();
-    Ok(Found { api, map, wish, outcome })
+    let request = PluginRequest::read(name, &map).map_err(|Unusable(why)| anyhow::anyhow!(why));
+    let request = request.with_context(|| format!("reading ConfigMap {}", map.name_any()))?;
+    let status = store.statuses().await?.remove(name).unwrap_or_default();
+    Ok(Found { api, map, request, status })
 }
 
 /// Fails if the ConfigMap has changed since it was read: the decision would be about something else.
@@ -180,25 +185,25 @@ mod tests {
         Served { digest: Digest::of(bytes), settings: BTreeMap::new() }
     }
 
-    fn wish(bytes: &[u8]) -> Wish {
+    fn request(bytes: &[u8]) -> PluginRequest {
         let candidate = Candidate::of("x", bytes.to_vec());
-        Wish { candidate, vectors: None, holds: false, approved: None, rollback: None }
+        PluginRequest { candidate, vectors: None, holds: false, approved: None, rollback: None }
     }
 
-    fn outcome() -> Outcome {
-        let mut outcome = Outcome::default();
+    fn status() -> StoredStatus {
+        let mut status = StoredStatus::default();
         for bytes in [b"1", b"2", b"3"] {
-            outcome.serve(Some(served(bytes)));
+            status.serve(Some(served(bytes)));
         }
-        outcome
+        status
     }
 
     #[test]
     fn the_way_back_is_what_served_last_and_never_what_is_asked_for() {
-        let back = target(&wish(b"3"), &outcome(), None).unwrap().digest.clone();
-        let mut rolled_back = outcome();
+        let back = target(&request(b"3"), &status(), None).unwrap().digest.clone();
+        let mut rolled_back = status();
         rolled_back.serve(Some(served(b"2")));
-        let further = target(&wish(b"3"), &rolled_back, None).unwrap().digest.clone();
+        let further = target(&request(b"3"), &rolled_back, None).unwrap().digest.clone();
 
         assert_eq!(back, Digest::of(b"2"));
         assert_eq!(further, Digest::of(b"1"));
@@ -208,15 +213,15 @@ mod tests {
     fn a_digest_is_named_by_its_first_digits() {
         let one = Digest::of(b"1");
 
-        assert_eq!(target(&wish(b"3"), &outcome(), Some(&one.short())).unwrap().digest, one);
-        assert!(target(&wish(b"3"), &outcome(), Some("sha256:0123456789ab")).is_err());
+        assert_eq!(target(&request(b"3"), &status(), Some(&one.short())).unwrap().digest, one);
+        assert!(target(&request(b"3"), &status(), Some("sha256:0123456789ab")).is_err());
         assert!(names("12ab", "12ab").is_err());
         assert!(names("nonsense", "nonsense").is_err());
     }
 
     #[test]
     fn without_a_past_there_is_no_way_back_and_it_says_so() {
-        let error = target(&wish(b"1"), &Outcome::default(), None).unwrap_err();
+        let error = target(&request(b"1"), &StoredStatus::default(), None).unwrap_err();
 
         assert_eq!(error.to_string(), "nothing to go back to; what served before: nothing");
     }

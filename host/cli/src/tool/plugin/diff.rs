@@ -143,7 +143,7 @@ impl Side {
             let named = rendering::load(&plugins, file, None, BTreeMap::new()).await?;
             launcher = Some(named.name().to_owned());
         } else if launcher.is_none() {
-            arguments.around.load_floor(&plugins).await?;
+            arguments.around.load_bundled(&plugins).await?;
         }
         Ok(Self { plugins, plugin, launcher })
     }
@@ -173,7 +173,7 @@ impl Side {
     }
 }
 
-/// By object; those of one kind with one difference are told once.
+/// By object; those of one kind with one difference are reported once.
 fn differences(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<ObjectDiff> {
     let mut found: Vec<ObjectDiff> = Vec::new();
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();

@@ -13,7 +13,7 @@ use coxswain_model::pin::Digest;
 use super::{
     decide::Place,
     format::Format,
-    standing::{Standing, State, gather::gather, standings},
+    status::{PluginStatus, State, gather::gather, statuses_of},
 };
 use crate::tool::table::{BAD, Cell, DIM, GOOD, HEAD, Table, WARN};
 
@@ -44,7 +44,7 @@ pub struct Status {
 
 /// A line for each plugin.
 pub async fn list(arguments: List) -> Result<ExitCode> {
-    let all = standings(&gather(&arguments.place.namespace).await?);
+    let all = statuses_of(&gather(&arguments.place.namespace).await?);
     let mut out = anstream::stdout().lock();
     match arguments.output {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?,
@@ -60,7 +60,7 @@ pub async fn list(arguments: List) -> Result<ExitCode> {
 /// Everything about one; exit code 1 if it does not serve.
 pub async fn status(arguments: Status) -> Result<ExitCode> {
     let Status { name, place, output } = arguments;
-    let all = standings(&gather(&place.namespace).await?);
+    let all = statuses_of(&gather(&place.namespace).await?);
     let known: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     let Some(one) = all.iter().find(|one| one.name == name) else {
         bail!("namespace {} has no plugin {name}; there are: {}", place.namespace, known.join(", "));
@@ -73,7 +73,7 @@ pub async fn status(arguments: Status) -> Result<ExitCode> {
     Ok(if one.active.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn table(all: &[Standing]) -> Table {
+fn table(all: &[PluginStatus]) -> Table {
     let mut table = Table::new(["NAME", "KIND", "VERSION", "DIGEST", "STATE", "JOBS", "FAULTS", "SERVES"]);
     for one in all {
         let about = one.active.as_ref().and_then(|active| active.about.clone()).unwrap_or_default();
@@ -115,7 +115,7 @@ impl State {
     }
 }
 
-impl Standing {
+impl PluginStatus {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut line = |key: &str, value: &str| match value {
             "" => Ok(()),
@@ -137,8 +137,8 @@ impl Standing {
         }
         line("namespaces", &self.namespaces)?;
         line("config map", &self.config_maps.join(", "))?;
-        let wished = self.wished.as_ref().filter(|wished| Some(*wished) != self.serving());
-        line("asks for", &wished.map(|digest| format!("sha256:{digest}")).unwrap_or_default())?;
+        let requested = self.requested.as_ref().filter(|requested| Some(*requested) != self.serving());
+        line("asks for", &requested.map(|digest| format!("sha256:{digest}")).unwrap_or_default())?;
         for served in &self.earlier {
             line("before", &format!("sha256:{}", served.digest))?;
         }

@@ -24,7 +24,7 @@ use super::{
 use coxswain_plugins::{
     access::Access,
     signature,
-    source::{self, LABEL_PLUGIN, Unusable, WASM, WASM_GZ, Wish},
+    source::{self, LABEL_PLUGIN, PluginRequest, Unusable, WASM, WASM_GZ},
     vectors,
 };
 
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Namespace of the ConfigMap; without it, kubectl's -n decides.
     #[arg(long, short)]
     namespace: Option<String>,
-    /// Private key that vouches for the component, PEM as `openssl genpkey -algorithm ed25519` makes it; may be given
+    /// Private key that signs the component, PEM as `openssl genpkey -algorithm ed25519` makes it; may be given
     /// several times.
     #[arg(long, value_name = "KEYFILE")]
     sign: Vec<PathBuf>,
@@ -118,7 +118,7 @@ fn config_map(component: &Component, arguments: &Arguments) -> Result<ConfigMap>
         binary_data: Some([(key.to_owned(), ByteString(bytes))].into()),
         ..ConfigMap::default()
     };
-    match Wish::read(&component.name, &map) {
+    match PluginRequest::read(&component.name, &map) {
         Ok(_) => Ok(map),
         Err(Unusable(why)) => bail!("packing {}: {why}", component.file),
     }

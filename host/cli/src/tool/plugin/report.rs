@@ -29,7 +29,7 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// By number of hosts.
     pub costs: Vec<Cost>,
-    /// What the operator would tell users of its jobs: its own notes, and wishes that were not granted.
+    /// What the operator would report to users of its jobs: its own notes, and capability requests that were not granted.
     pub notes: Vec<String>,
     /// All checks passed.
     pub passed: bool,
@@ -141,7 +141,7 @@ impl Report {
         }
         self.write_costs(out)?;
         if !self.notes.is_empty() {
-            writeln!(out, "{HEAD}It would tell its users{HEAD:#}")?;
+            writeln!(out, "{HEAD}It would report to its users{HEAD:#}")?;
             lines(out, &self.notes, Style::new())?;
         }
         let (style, words) = if self.passed {

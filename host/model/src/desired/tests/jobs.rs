@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    api::wire,
+    api::volumes,
     desired::{Desired, Gang, objects, pod_group::Priorities},
     job::{ValidJob, Verdict},
     pin::{Digest, Pin, PinnedPlugin},
@@ -42,7 +42,7 @@ pub fn file(name: &str, place: Place, content: &str) -> File {
         by: "openmpi".into(),
         name: name.into(),
         place,
-        executable: name == wire::DISCOVER_HOSTS,
+        executable: name == volumes::DISCOVER_HOSTS,
         content: content.into(),
     }
 }
@@ -51,8 +51,8 @@ pub fn file(name: &str, place: Place, content: &str) -> File {
 pub fn granted(slots: u32, hostfile: &str) -> Granted {
     let mut granted = Granted {
         job_files: vec![
-            file(wire::HOSTFILE, Place::Job, hostfile),
-            file(wire::DISCOVER_HOSTS, Place::Job, "#!/bin/sh\n"),
+            file(volumes::HOSTFILE, Place::Job, hostfile),
+            file(volumes::DISCOVER_HOSTS, Place::Job, "#!/bin/sh\n"),
         ],
         ..Granted::default()
     };

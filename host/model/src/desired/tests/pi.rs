@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::jobs::{self, file, variable};
 use crate::{
     desired::{self, Gang, launcher, secret},
+    observed::{ObservedObject, ObservedSecret, ObservedState},
     plan::{EnvValue, Place, PodField, Port},
-    seen::{ObjectSeen, SecretSeen, Seen},
 };
 
 fn manifest() -> Value {
@@ -132,12 +132,12 @@ fn the_secret_gets_its_keys_when_it_is_written() {
 fn the_known_hosts_are_written_only_where_the_job_asks_for_them_and_never_later() {
     let keys = secret::KeyPair { private_pem: "PEM\n".into(), public_line: "ecdsa AA\n".into() };
     let job = jobs::job(manifest());
-    let ours = ObjectSeen { controller: Some(job.uid().clone()), ..ObjectSeen::default() };
-    let seen = |has_known_hosts| {
+    let ours = ObservedObject { controller: Some(job.uid().clone()), ..ObservedObject::default() };
+    let observed = |has_known_hosts| {
         let object = ours.clone();
-        Seen { secret: Some(SecretSeen { object, has_known_hosts }), ..Seen::default() }
+        ObservedState { secret: Some(ObservedSecret { object, has_known_hosts }), ..ObservedState::default() }
     };
-    let (without, with) = (seen(false), seen(true));
+    let (without, with) = (observed(false), observed(true));
     assert!(!secret::lacks_known_hosts(&job, &without), "it does not ask");
 
     let mut asking = manifest();
@@ -153,7 +153,7 @@ fn the_known_hosts_are_written_only_where_the_job_asks_for_them_and_never_later(
     );
     assert!(secret::lacks_known_hosts(&job, &without));
     assert!(!secret::lacks_known_hosts(&job, &with));
-    assert!(!secret::lacks_known_hosts(&job, &Seen::default()), "it will be made");
+    assert!(!secret::lacks_known_hosts(&job, &ObservedState::default()), "it will be made");
 }
 
 #[test]

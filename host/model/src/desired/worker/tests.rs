@@ -10,7 +10,7 @@ fn plain(pod: &Value, prefix: &str, shift: u32, index: u32) -> Value {
     pod["apiVersion"] = json!("v1");
     pod["kind"] = json!("Pod");
     pod["metadata"]["name"] = json!(format!("{prefix}{index}"));
-    pod["metadata"]["labels"][wire::LABEL_REPLICA_INDEX] = json!((index + shift).to_string());
+    pod["metadata"]["labels"][labels::LABEL_REPLICA_INDEX] = json!((index + shift).to_string());
     pod["spec"]["hostname"] = json!(format!("{prefix}{index}"));
     pod
 }
@@ -64,7 +64,7 @@ proptest! {
 #[test]
 fn names_that_the_user_put_into_the_template_are_replaced() {
     let pod = json!({
-        "metadata": {"name": "mine", "labels": {wire::LABEL_REPLICA_INDEX: "7"}},
+        "metadata": {"name": "mine", "labels": {labels::LABEL_REPLICA_INDEX: "7"}},
         "spec": {"hostname": "mine"},
     });
 

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     job::Verdict,
-    seen::{LauncherSeen, ObjectSeen, Role, Uid},
+    observed::{ObservedLauncher, ObservedObject, Role, Uid},
 };
 
 fn job(edit: impl FnOnce(&mut Value)) -> ValidJob {
@@ -44,13 +44,13 @@ fn job(edit: impl FnOnce(&mut Value)) -> ValidJob {
     }
 }
 
-fn pod(role: Role, index: u32, controller: &str) -> PodSeen {
-    PodSeen {
+fn pod(role: Role, index: u32, controller: &str) -> ObservedPod {
+    ObservedPod {
         role,
         index,
         name: "".into(),
         uid: Uid::default(),
-        version: crate::seen::Version::default(),
+        version: crate::observed::Version::default(),
         controller: Some(controller.into()),
         created: jiff::Timestamp::UNIX_EPOCH,
         phase: PodPhase::Running,
@@ -136,10 +136,12 @@ fn members_are_the_jobs_own_workers_in_numeric_order() {
     let mut ending = pod(Role::Worker, 1, "u-1");
     ending.deleting = true;
     let surplus = pod(Role::Worker, 3, "u-1");
-    let seen =
-        Seen { pods: vec![pod(Role::Worker, 2, "u-1"), foreign, ready, ending, surplus], ..Seen::default() };
+    let observed = ObservedState {
+        pods: vec![pod(Role::Worker, 2, "u-1"), foreign, ready, ending, surplus],
+        ..ObservedState::default()
+    };
 
-    let members = job(|_| ()).members(&seen);
+    let members = job(|_| ()).members(&observed);
 
     let states: Vec<_> = members.iter().map(|m| (m.host.short_name.as_str(), m.state)).collect();
     assert_eq!(
@@ -154,20 +156,20 @@ fn members_are_the_jobs_own_workers_in_numeric_order() {
 
 #[test]
 fn the_launchers_last_pod_is_a_member_where_it_runs_ranks() {
-    let launcher = LauncherSeen {
-        object: ObjectSeen { uid: "job-1".into(), ..ObjectSeen::default() },
-        ..LauncherSeen::default()
+    let launcher = ObservedLauncher {
+        object: ObservedObject { uid: "job-1".into(), ..ObservedObject::default() },
+        ..ObservedLauncher::default()
     };
     let mut failed = pod(Role::Launcher, 0, "job-1");
     failed.phase = PodPhase::Failed;
-    let seen = Seen {
+    let observed = ObservedState {
         launcher: Some(launcher),
         pods: vec![failed, pod(Role::Launcher, 0, "job-1")],
-        ..Seen::default()
+        ..ObservedState::default()
     };
 
-    assert_eq!(job(|_| ()).members(&seen), []);
-    let members = job(|raw| raw["spec"]["runLauncherAsWorker"] = json!(true)).members(&seen);
+    assert_eq!(job(|_| ()).members(&observed), []);
+    let members = job(|raw| raw["spec"]["runLauncherAsWorker"] = json!(true)).members(&observed);
     assert_eq!(members.len(), 1);
     assert_eq!((members[0].group.as_str(), members[0].state), ("launcher", MemberState::Running));
 }

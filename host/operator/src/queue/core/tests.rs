@@ -22,7 +22,7 @@ impl Bench {
         self.core.wake(&job(name), cause, 0, self.now);
     }
 
-    fn pass(&mut self, milliseconds: u64) {
+    fn advance(&mut self, milliseconds: u64) {
         self.now += Duration::from_millis(milliseconds);
     }
 
@@ -74,20 +74,20 @@ fn a_new_job_is_given_out_at_once_and_only_once() {
 }
 
 #[test]
-fn a_storm_of_pods_costs_one_pass_a_window() {
+fn a_storm_of_pods_costs_one_reconcile_a_window() {
     let mut queue = Bench::new();
-    let mut passes = 0;
+    let mut reconciles = 0;
 
     for _ in 0..1000 {
         queue.wake("a", Cause::Child);
-        queue.pass(1);
+        queue.advance(1);
         for name in queue.take() {
-            passes += 1;
+            reconciles += 1;
             queue.ended(&name, WELL);
         }
     }
 
-    assert_eq!(passes, 13, "75 ms each in one second");
+    assert_eq!(reconciles, 13, "75 ms each in one second");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn no_job_is_given_out_twice_at_once_and_what_happens_meanwhile_is_not_lost() {
     assert_eq!(queue.take(), ["a"]);
 
     queue.wake("a", Cause::Job);
-    queue.pass(1000);
+    queue.advance(1000);
     assert_eq!(queue.take(), Vec::<String>::new());
 
     queue.ended("a", WELL);
@@ -109,7 +109,7 @@ fn new_jobs_go_before_jobs_whose_pods_ticked() {
     let mut queue = Bench::new();
     queue.wake("old-1", Cause::Child);
     queue.wake("old-2", Cause::Child);
-    queue.pass(100);
+    queue.advance(100);
     queue.wake("new", Cause::Job);
 
     assert_eq!(queue.take(), ["new", "old-1", "old-2"]);
@@ -120,7 +120,7 @@ fn a_job_that_becomes_urgent_moves_ahead() {
     let mut queue = Bench::new();
     queue.wake("a", Cause::Child);
     queue.wake("b", Cause::Child);
-    queue.pass(100);
+    queue.advance(100);
     assert_eq!(queue.core.depth(queue.now), 2);
 
     queue.wake("b", Cause::Job);
@@ -139,7 +139,7 @@ fn failures_wait_longer_each_time_and_a_success_forgives_them() {
         queue.ended("a", Ended::Failed);
         let wait = u64::try_from(queue.idle_for().unwrap()).unwrap();
         waits.push(wait);
-        queue.pass(wait);
+        queue.advance(wait);
     }
     assert_eq!(waits, [500, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]);
 
@@ -172,12 +172,12 @@ fn what_changes_is_looked_at_within_a_second_also_after_a_failure() {
         let mut queue = Bench::new();
         queue.wake("a", Cause::Job);
         for _ in 0..5 {
-            queue.pass(600_000);
+            queue.advance(600_000);
             queue.take();
             queue.ended("a", failed);
         }
 
-        queue.pass(200);
+        queue.advance(200);
         queue.wake("a", Cause::Child);
         assert!(queue.idle_for().unwrap() <= 800, "{failed:?}");
 
@@ -187,13 +187,13 @@ fn what_changes_is_looked_at_within_a_second_also_after_a_failure() {
 }
 
 #[test]
-fn pods_that_ticked_during_a_failing_pass_are_gathered_until_the_retry() {
+fn pods_that_ticked_during_a_failing_reconcile_are_gathered_until_the_retry() {
     let mut queue = Bench::new();
     queue.wake("a", Cause::Job);
     queue.take();
 
     queue.wake("a", Cause::Child);
-    queue.pass(200);
+    queue.advance(200);
     queue.ended("a", Ended::Failed);
 
     assert_eq!(queue.idle_for(), Some(500));
@@ -208,14 +208,14 @@ fn every_job_is_looked_at_again_after_the_resync() {
     queue.core.ended(&job("a"), WELL, queue.now, 0);
     assert_eq!(queue.idle_for(), Some(540_000));
 
-    queue.pass(540_000);
+    queue.advance(540_000);
     assert_eq!(queue.take(), ["a"]);
     queue.ended("a", WELL);
     assert_eq!(queue.idle_for(), Some(660_000));
 }
 
 #[test]
-fn a_pass_that_asks_to_be_woken_is_woken_then() {
+fn a_reconcile_that_asks_to_be_woken_is_woken_then() {
     let mut queue = Bench::new();
     queue.wake("a", Cause::Job);
     queue.take();
@@ -251,9 +251,9 @@ fn a_time_that_has_come_does_not_starve_behind_new_jobs() {
     let mut made = HashMap::new();
     let mut went = None;
 
-    // Twenty new jobs a second, ten passes.
+    // Twenty new jobs a second, ten reconciles.
     for tick in 0..1200 {
-        queue.pass(50);
+        queue.advance(50);
         let name = format!("new-{tick}");
         queue.wake(&name, Cause::Job);
         made.insert(name, queue.now);
@@ -278,7 +278,7 @@ fn namespaces_take_turns() {
     for number in 0..40 {
         queue.wake(&format!("many-{number:02}"), Cause::Job);
     }
-    queue.pass(10);
+    queue.advance(10);
     for name in ["one", "two"] {
         queue.core.wake(&JobKey::new("team-b", name), Cause::Job, 0, queue.now);
     }
@@ -290,7 +290,7 @@ fn namespaces_take_turns() {
 }
 
 #[test]
-fn a_namespace_whose_passes_hang_leaves_slots_to_the_others() {
+fn a_namespace_whose_reconciles_hang_leaves_slots_to_the_others() {
     let mut queue = Bench::new();
     for number in 0..100 {
         queue.wake(&format!("bad-{number:02}"), Cause::Job);
@@ -303,7 +303,7 @@ fn a_namespace_whose_passes_hang_leaves_slots_to_the_others() {
         assert_eq!(queue.take(), [other]);
     }
 
-    queue.pass(10_000);
+    queue.advance(10_000);
     for name in &hanging {
         queue.ended(name, Ended::Failed);
     }
@@ -334,7 +334,7 @@ fn passes_over_large_jobs_take_more_slots_and_give_them_all_back() {
 }
 
 #[test]
-fn no_more_passes_than_slots_go_at_once_however_many_namespaces_there_are() {
+fn no_more_reconciles_than_slots_go_at_once_however_many_namespaces_there_are() {
     let mut queue = Bench::new();
     for number in 0..100 {
         queue.core.wake(&JobKey::new(&format!("team-{number}"), "a"), Cause::Job, 0, queue.now);
@@ -368,19 +368,19 @@ fn what_is_urgent_in_one_namespace_goes_before_the_resync_of_another() {
     queue.take();
     queue.ended("old", WELL);
     // As late as it may be, so that it is due.
-    queue.pass(11 * 60 * 1000);
+    queue.advance(11 * 60 * 1000);
     let other = JobKey::new("team-b", "ticked");
     queue.core.wake(&other, Cause::Other, 0, queue.now);
-    queue.pass(10);
+    queue.advance(10);
     assert_eq!(queue.take(), ["ticked", "old"]);
 }
 
 #[test]
-fn a_namespace_with_a_long_pass_has_a_quarter() {
+fn a_namespace_with_a_long_reconcile_has_a_quarter() {
     let mut queue = Bench::new();
     queue.wake("long", Cause::Job);
     assert_eq!(queue.take(), ["long"]);
-    queue.pass(3_000);
+    queue.advance(3_000);
 
     for number in 0..100 {
         queue.wake(&format!("more-{number:02}"), Cause::Job);

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::run::sight::Kind;
-use coxswain_cluster::last_seen::LastSeen;
+use coxswain_cluster::last_activity::LastActivity;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -29,9 +29,9 @@ impl Work for Noted {
 }
 
 struct Replica {
-    standing: Standing,
+    leadership: Leadership,
     listed: watch::Sender<bool>,
-    last_seen: LastSeen,
+    last_activity: LastActivity,
     candidacy: watch::Receiver<bool>,
     noted: Noted,
     stop: watch::Sender<bool>,
@@ -40,15 +40,16 @@ struct Replica {
 
 fn replica() -> Replica {
     let (listed, is_listed) = watch::channel(false);
-    let last_seen = LastSeen::default();
-    last_seen.begin("Pod");
-    let sight = Sight::new(vec![Kind { name: "Pod", listed: is_listed, is_vital: true }], last_seen.clone());
-    let (standing, noted) = (Standing::default(), Noted::default());
+    let last_activity = LastActivity::default();
+    last_activity.begin("Pod");
+    let sight =
+        Sight::new(vec![Kind { name: "Pod", listed: is_listed, is_vital: true }], last_activity.clone());
+    let (leadership, noted) = (Leadership::default(), Noted::default());
     let (candidacy, is_candidate) = watch::channel(false);
-    let terms = Terms { sight, standing: standing.clone(), candidacy, work: noted.clone() };
+    let terms = Terms { sight, leadership: leadership.clone(), candidacy, work: noted.clone() };
     let (stop, stopped) = watch::channel(false);
     let running = tokio::spawn(terms.run(stopped));
-    Replica { standing, listed, last_seen, candidacy: is_candidate, noted, stop, running }
+    Replica { leadership, listed, last_activity, candidacy: is_candidate, noted, stop, running }
 }
 
 impl Replica {
@@ -57,7 +58,7 @@ impl Replica {
     }
 
     fn takes_the_lease(&self) {
-        self.standing.renewed(Instant::now(), DEADLINE);
+        self.leadership.renewed(Instant::now(), DEADLINE);
     }
 }
 
@@ -71,7 +72,7 @@ async fn nobody_is_a_candidate_before_all_is_listed() {
     seconds(600).await;
     assert!(!replica.is_candidate());
 
-    replica.last_seen.heard("Pod");
+    replica.last_activity.heard("Pod");
     replica.listed.send_replace(true);
     seconds(2).await;
 
@@ -86,7 +87,7 @@ async fn a_lost_lease_ends_one_term_and_the_next_begins_without_a_restart() {
 
     replica.takes_the_lease();
     seconds(1).await;
-    replica.standing.lost();
+    replica.leadership.lost();
     seconds(1).await;
     assert!(replica.is_candidate(), "it may lead again at once");
     replica.takes_the_lease();
@@ -104,10 +105,10 @@ async fn who_sees_no_more_ends_its_term_in_order_and_gives_the_lease_up() {
     replica.takes_the_lease();
     seconds(1).await;
 
-    replica.last_seen.failed("Pod", "refused".to_owned());
+    replica.last_activity.failed("Pod", "refused".to_owned());
     seconds(59).await;
     assert!(replica.is_candidate(), "what is away for less than a minute costs no lease");
-    replica.last_seen.failed("Pod", "refused".to_owned());
+    replica.last_activity.failed("Pod", "refused".to_owned());
     seconds(3).await;
 
     assert!(!replica.is_candidate());
@@ -122,15 +123,15 @@ async fn who_keeps_losing_sight_stays_away_from_the_lease_for_longer_each_time()
     for _ in 0..8 {
         let since = Instant::now();
         while !replica.is_candidate() {
-            replica.last_seen.heard("Pod");
+            replica.last_activity.heard("Pod");
             sleep(Duration::from_millis(100)).await;
         }
         away.push(since.elapsed().as_secs());
         replica.takes_the_lease();
         seconds(1).await;
-        replica.last_seen.failed("Pod", "refused".to_owned());
+        replica.last_activity.failed("Pod", "refused".to_owned());
         replica.candidacy.clone().wait_for(|is_candidate| !is_candidate).await.unwrap();
-        replica.standing.lost();
+        replica.leadership.lost();
     }
 
     assert_eq!(away[1..], [10, 20, 40, 80, 160, 300, 300]);

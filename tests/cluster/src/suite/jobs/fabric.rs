@@ -23,7 +23,7 @@ async fn files_variables_and_capabilities_reach_ranks_that_ssh_starts() -> Resul
     let space = Space::new("fabric").await?;
     let look = "cat /etc/nccl.conf; echo provider $FI_PROVIDER; grep /dev/shm /proc/mounts; grep CapBnd /proc/self/status";
     let job = tuned("tuned")
-        .annotate("coxswain.dev/allow-wants", "shared-memory,lock-memory")
+        .annotate("coxswain.dev/allow-capabilities", "shared-memory,lock-memory")
         .launcher_runs(&format!("mpirun -n 2 bash -c '{look}' && mpirun -n 2 /home/mpiuser/pi 1000000"));
     space.create(&job).await?;
 

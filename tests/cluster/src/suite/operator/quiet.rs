@@ -6,7 +6,7 @@ use crate::{Job, Operator, Space, audit};
 use anyhow::Result;
 use k8s_openapi::jiff::Timestamp;
 
-/// A pass after a start takes milliseconds; what would be written at all is written by then.
+/// A reconcile after a start takes milliseconds; what would be written at all is written by then.
 const SETTLED: Duration = Duration::from_secs(5);
 
 #[tokio::test]

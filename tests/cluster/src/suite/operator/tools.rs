@@ -77,7 +77,7 @@ async fn plugin_list_and_status_say_what_serves_what_was_refused_and_which_jobs_
     assert!(openmpi["pinned"].as_array().into_iter().flatten().any(lives_by), "{openmpi:#}");
     assert_eq!(refused["state"], "refused", "{refused:#}");
     assert_eq!(
-        (&refused["wished"], &refused["active"]["digest"]),
+        (&refused["requested"], &refused["active"]["digest"]),
         (&sha256.into(), &digest.to_string().into())
     );
     space.finish("listed").await?;

@@ -1,7 +1,0 @@
-//! How a new leader has all requests looked at again.
-
-use anyhow::Result;
-use tokio::sync::{mpsc, oneshot};
-
-/// Asks [`crate::follow`] to look at all wishes again, as this process is about to lead, and is told how that went.
-pub struct Turns(pub(crate) mpsc::Receiver<oneshot::Sender<Result<()>>>);
