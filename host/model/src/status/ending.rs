@@ -42,7 +42,11 @@ impl Draft<'_> {
 
     pub(super) fn succeed(&mut self, end: &LauncherEnd) {
         let message = format!("MPIJob {} successfully completed.", self.job.key());
-        self.status.completion_time.get_or_insert(end.time.unwrap_or(self.now));
+        // A launcher may have run while nobody was there to write when the job began.
+        let began = self.status.start_time;
+        self.status
+            .completion_time
+            .get_or_insert(end.time.unwrap_or(self.now).max(began.unwrap_or_default()));
         if self.set(condition::SUCCEEDED, true, "MPIJobSucceeded", &message) {
             self.event(false, "MPIJobSucceeded", &message);
             self.update.counts.push(Count::Succeeded);

@@ -102,16 +102,18 @@ fn lost(job: &ValidJob, observed: &ObservedState, ended: Timestamp, now: Timesta
     let since = observed.launcher_pods().map(began).fold(since, Ord::max);
     let ours = || observed.workers_of(job).filter(|pod| pod.index < job.workers());
     let failed = ours().filter_map(|pod| Some(Loss { index: pod.index, at: finished(pod)?, how: "failed" }));
-    // Workers that a larger `replicas` added are new, too: but not in a job whose spec is still the first one, and there is
-    // no older one beyond them.
+    // Workers that a larger `replicas` added are new, too, and where they could not be made they are missing: but not in a
+    // job whose spec is still the first one, and there is no older one beyond them.
     let last_of_before = ours().filter(|pod| pod.created <= since).map(|pod| pod.index).max();
-    let was_there =
-        |pod: &&ObservedPod| job.generation() == 1 || last_of_before.is_some_and(|last| pod.index < last);
-    let replaced =
-        ours().filter(was_there).map(|pod| Loss { index: pod.index, at: pod.created, how: "was replaced" });
+    let was_there = |index: &u32| job.generation() == 1 || last_of_before.is_some_and(|last| *index < last);
+    let replaced = ours().filter(|pod| was_there(&pod.index)).map(|pod| Loss {
+        index: pod.index,
+        at: pod.created,
+        how: "was replaced",
+    });
     let leaving = ours().filter(|pod| pod.deleting).map(|pod| pod.index);
     let held: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
-    let gone = (0..job.workers()).find(|index| !held.contains(index));
+    let gone = (0..job.workers()).filter(was_there).find(|index| !held.contains(index));
     let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
     let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
     // Workers of an elastic job come and go as it is scaled.
