@@ -21,6 +21,9 @@ use crate::{
 const JOB_NAME: &str = "training.kubeflow.org/job-name";
 const JOB_ROLE: &str = "training.kubeflow.org/job-role";
 
+/// Longest life of a watch, and what is added until it is taken for dead.
+const WATCHES: u64 = 300 + 10;
+
 /// What was broken, in words. Cheap to share.
 #[derive(Clone, Default)]
 pub struct Violations(Arc<Mutex<Vec<String>>>);
@@ -61,9 +64,11 @@ fn lag(plan: &Plan) -> Duration {
         // A relist after the first pauses, or after a brownout's.
         Fault::Gap { .. } | Fault::Restart { .. } => Some(3),
         Fault::Brownout { .. } => Some(60),
-        Fault::Throttled { from_seconds, to_seconds }
-        | Fault::CutOff { from_seconds, to_seconds, .. }
-        | Fault::BlackHole { from_seconds, to_seconds, .. } => {
+        // Open watches are silent, which nobody notices before the time is over for which they were asked to last.
+        Fault::CutOff { from_seconds, to_seconds, .. } => {
+            Some(to_seconds.saturating_sub(*from_seconds) + WATCHES)
+        }
+        Fault::Throttled { from_seconds, to_seconds } | Fault::BlackHole { from_seconds, to_seconds, .. } => {
             Some(to_seconds.saturating_sub(*from_seconds) + 60)
         }
         // Sent before, with its effect afterwards.

@@ -214,8 +214,9 @@ impl Sync<'_> {
         if let Some(pause) = self.backoff() {
             return Some(self.until_deadline().map_or(pause, |left| left.min(pause)));
         }
-        let _ = self.inside.create(&POD, text(self.job, "namespace"), self.pod());
-        self.until_deadline()
+        let made = self.inside.create(&POD, text(self.job, "namespace"), self.pod());
+        let again = made.is_err().then_some(BACKOFF);
+        [again, self.until_deadline()].into_iter().flatten().min()
     }
 
     /// How long the next pod has to wait.
