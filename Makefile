@@ -86,7 +86,7 @@ demo-down: ## Remove everything that `make demo` started
 test: setup ## Everything that CI runs: every layer, what is long in a short form
 	@tests/parts plugins \
 		'lint test-rust | bed operator bench-programs images-mpi' \
-		'test-cluster | test-guide test-conformance test-manifests test-bed' \
+		'test-cluster | test-guide test-conformance test-manifests test-bed test-simulator' \
 		'test-bench test-swap test-outage'
 
 .PHONY: test-all

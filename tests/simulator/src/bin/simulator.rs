@@ -1,6 +1,6 @@
 //! `simulator test` runs the fixed budget, `simulator every` all that is enumerated, `simulator soak [SEED]` that and then seeds
 //! until it is stopped, and `simulator replay WHAT` runs one plan and shows what happened: WHAT is a plan's file, the name of
-//! a workload, or `seed:N`.
+//! a workload, or `seed:N`; with `RUST_LOG=coxswain=debug` the operators' log goes to standard error meanwhile, by virtual time.
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
@@ -14,7 +14,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
     sync::{
-        Mutex,
+        Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
@@ -22,9 +22,13 @@ use std::{
 };
 
 use coxswain_simulator::{dice, life, modes, plan::Plan, workloads};
+use tracing_subscriber::{
+    EnvFilter,
+    fmt::{format::Writer, time::FormatTime},
+};
 
 /// Histories of the fixed budget, of each of the three stages with faults: what two cores run in three minutes.
-const BUDGET: usize = 1500;
+const BUDGET: usize = 2500;
 /// Each so many plans are run twice, and must come out the same.
 const TWICE: usize = 50;
 /// Failures after which nobody reads further ones.
@@ -100,6 +104,9 @@ fn replay(what: &str) -> ExitCode {
         println!("{what} is no file, workload or seed");
         return ExitCode::from(2);
     };
+    let log =
+        tracing_subscriber::fmt().with_env_filter(EnvFilter::from_default_env()).with_writer(std::io::stderr);
+    log.with_timer(VirtualTime::default()).init();
     let report = life::run(&plan);
     report.lines.iter().for_each(|line| println!("{line}"));
     println!("{:#?}", plan.faults);
@@ -110,6 +117,17 @@ fn replay(what: &str) -> ExitCode {
     report.jobs.iter().for_each(|job| println!("{job}"));
     report.violations.iter().for_each(|violation| println!("BROKEN {violation}"));
     if report.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Seconds since the first line.
+#[derive(Default)]
+struct VirtualTime(OnceLock<tokio::time::Instant>);
+
+impl FormatTime for VirtualTime {
+    fn format_time(&self, line: &mut Writer<'_>) -> std::fmt::Result {
+        let now = tokio::time::Instant::now();
+        write!(line, "{:10.3}", now.duration_since(*self.0.get_or_init(|| now)).as_secs_f64())
+    }
 }
 
 /// Runs plans on all cores. How many failed.
