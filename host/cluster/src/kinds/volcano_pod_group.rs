@@ -1,60 +1,16 @@
 //! `PodGroup` of Volcano.
 
-use coxswain_model::{observed::ObservedPodGroup, step::Kind};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
+use coxswain_model::step::Kind;
 
-use super::pod_group::{self, Spec};
-use crate::{
-    index::Index,
-    key::JobKey,
-    kind::{Facts, Watched, Written},
-    metadata::slim,
-    named::Named,
-    table::Table,
-};
+use super::pod_group::{DecodedPodGroup, GangScheduler};
+
+/// Volcano.
+pub struct Volcano;
+
+impl GangScheduler for Volcano {
+    const API_VERSION: &'static str = "scheduling.volcano.sh/v1beta1";
+    const KIND: Kind = Kind::VolcanoPodGroup;
+}
 
 /// `PodGroup` of Volcano.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct DecodedVolcanoPodGroup {
-    #[serde(deserialize_with = "slim")]
-    metadata: ObjectMeta,
-    spec: Spec,
-}
-
-impl Watched for DecodedVolcanoPodGroup {
-    const FACTS: Facts = Facts {
-        kind: "PodGroup",
-        api_version: "scheduling.volcano.sh/v1beta1",
-        plural: "podgroups",
-        metadata_only: false,
-    };
-
-    type Row = Named<ObservedPodGroup>;
-
-    fn selector() -> Option<String> {
-        None
-    }
-
-    fn row(self) -> Option<(JobKey, Self::Row)> {
-        pod_group::row(&self.metadata, self.spec, Kind::VolcanoPodGroup)
-    }
-
-    fn rows(index: &Index) -> &Table<Self::Row> {
-        &index.groups
-    }
-
-    fn table(index: &mut Index) -> &mut Table<Self::Row> {
-        &mut index.groups
-    }
-}
-
-impl Written for DecodedVolcanoPodGroup {
-    const ANSWERED_BY_METADATA: bool = false;
-
-    /// The MPI Operator gives them none.
-    fn labels(_: &str) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-}
+pub type DecodedVolcanoPodGroup = DecodedPodGroup<Volcano>;
