@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::draft::Draft;
 use crate::{
+    api::resource::REPLICA_WORKER,
     condition,
     job::{LostWorker, ValidJob},
     observed::{LauncherEnd, ObservedPod, ObservedState, PodPhase},
@@ -102,8 +103,8 @@ fn lost(job: &ValidJob, observed: &ObservedState, ended: Timestamp, now: Timesta
     let since = observed.launcher_pods().map(began).fold(since, Ord::max);
     let ours = || observed.workers_of(job).filter(|pod| pod.index < job.workers());
     let failed = ours().filter_map(|pod| Some(Loss { index: pod.index, at: finished(pod)?, how: "failed" }));
-    // Workers that a larger `replicas` added are new, too, and where they could not be made they are missing: but not in a
-    // job whose spec is still the first one, and there is no older one beyond them.
+    // Workers that a larger `replicas` added are new, too: but not in a job whose spec is still the first one, and there is
+    // no older one beyond them.
     let last_of_before = ours().filter(|pod| pod.created <= since).map(|pod| pod.index).max();
     let was_there = |index: &u32| job.generation() == 1 || last_of_before.is_some_and(|last| *index < last);
     let replaced = ours().filter(|pod| was_there(&pod.index)).map(|pod| Loss {
@@ -113,7 +114,11 @@ fn lost(job: &ValidJob, observed: &ObservedState, ended: Timestamp, now: Timesta
     });
     let leaving = ours().filter(|pod| pod.deleting).map(|pod| pod.index);
     let held: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
-    let gone = (0..job.workers()).filter(was_there).find(|index| !held.contains(index));
+    // One that was never there, as it could not be made, is missing, too: but not where the last count had all of them.
+    let counted = job.status().replica_statuses.get(REPLICA_WORKER);
+    let had_all = counted.is_some_and(|count| i64::from(count.active) >= i64::from(job.workers()));
+    let gone =
+        (0..job.workers()).filter(|index| had_all || was_there(index)).find(|index| !held.contains(index));
     let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
     let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
     // Workers of an elastic job come and go as it is scaled.
