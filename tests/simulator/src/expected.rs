@@ -119,13 +119,28 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     wrong
 }
 
-/// How a launcher Job ended that is gone at once was seen by nobody whose watch lags for longer than it believes in its own
-/// writes; and one whose POST takes effect half a minute after it was given up comes when everything is over.
+/// How a launcher Job ended that is gone at once is seen by nobody who is away meanwhile, or whose watch lags for longer than
+/// it believes in its own writes; and one whose POST takes effect half a minute after it was given up comes when everything
+/// is over. Such a job has failed, and says why.
 fn hides_the_launcher(fault: &Fault) -> bool {
     match fault {
         Fault::Stale { kind, seconds, .. } => kind == JOB.kind && *seconds > 30,
-        Fault::Write { how, .. } => *how == WriteFault::Late,
-        _ => false,
+        Fault::Write { how, .. } => matches!(
+            how,
+            WriteFault::Late
+                | WriteFault::CrashBefore
+                | WriteFault::CrashAfter
+                | WriteFault::Stop
+                | WriteFault::LeaseLost
+        ),
+        Fault::Gap { .. } | Fault::Restart { .. } | Fault::Quota { .. } => false,
+        Fault::Brownout { .. }
+        | Fault::Throttled { .. }
+        | Fault::CutOff { .. }
+        | Fault::BlackHole { .. }
+        | Fault::SlowLease { .. }
+        | Fault::Kill { .. }
+        | Fault::Stop { .. } => true,
     }
 }
 
