@@ -36,4 +36,6 @@ mod quantity;
 pub mod seen;
 pub mod status;
 pub mod step;
+#[cfg(test)]
+mod testing;
 pub mod view;

@@ -13,7 +13,6 @@ mod gone;
 mod lives;
 mod lost;
 mod observe;
-mod progress;
 mod properties;
 mod refusals;
 mod sample;
