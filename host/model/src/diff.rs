@@ -72,3 +72,6 @@ fn suspended(job: &ValidJob, seen: &Seen, wanted: &Wanted) -> Vec<Step> {
     }
     steps
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,3 +160,6 @@ fn ran_before(job: &ValidJob, seen: &Seen, launcher: &LauncherSeen, gated: &PodS
 fn deadline(job: &ValidJob, pod: &PodSeen) -> Timestamp {
     pod.created.checked_add(job.options().start_gate_timeout).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;

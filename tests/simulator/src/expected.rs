@@ -34,14 +34,14 @@ pub fn check(plan: &Plan, network: &Network) -> Vec<String> {
 fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let name = text(job, "name");
     let policy = &job["spec"]["runPolicy"];
-    let is = |kind: &str| {
-        let conditions = job["status"]["conditions"].as_array().into_iter().flatten();
-        conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
-    };
+    let is = |kind: &str| has_condition(job, kind, "True");
     let pods = network.server.all(&POD, Some(TEAM));
     let of_job = |pod: &&Object| pod["metadata"]["labels"]["training.kubeflow.org/job-name"] == name;
     let role = |pod: &Object, role: &str| pod["metadata"]["labels"]["training.kubeflow.org/job-role"] == role;
     let workers: Vec<&Object> = pods.iter().filter(of_job).filter(|pod| role(pod, "worker")).collect();
+    // Policy Running keeps what has ended.
+    let keeps = policy["cleanPodPolicy"] == "Running";
+    let left: Vec<&&Object> = workers.iter().filter(|pod| !(keeps && has_ended_pod(pod))).collect();
     let launchers = network.server.all(&JOB, Some(TEAM));
     let launchers: Vec<&Object> =
         launchers.iter().filter(|launcher| text(launcher, "name") == format!("{name}-launcher")).collect();
@@ -63,7 +63,19 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let has_ended = is("Succeeded") || is("Failed");
     if policy["suspend"] == true && !has_ended {
         must(is("Suspended"), "it is suspended and does not say so".to_owned());
-        must(workers.is_empty(), format!("it is suspended and has {} workers", workers.len()));
+        must(left.is_empty(), format!("it is suspended and has {} workers", left.len()));
+        return wrong;
+    }
+    if plan.is_open {
+        // Which of the ends it is, its pods decide as much as its spec; that there is one, nothing of what happens.
+        let tells_why = has_condition(job, "Accepted", "False");
+        must(has_ended || tells_why, "it must have ended, or say what keeps it".to_owned());
+        must(!has_ended || !is("Running"), "it has ended and runs".to_owned());
+        must(!has_ended || job["status"]["completionTime"].is_string(), "it has no completionTime".to_owned());
+        let is_complete = launchers.first().is_some_and(|launcher| has_condition(launcher, "Complete", "True"));
+        must(!is("Succeeded") || launchers.is_empty() || is_complete, "its launcher did not succeed".to_owned());
+        let is_cleaned = !has_ended || policy["cleanPodPolicy"] == "None" || left.is_empty();
+        must(is_cleaned, format!("{} workers are left", left.len()));
         return wrong;
     }
     let succeeds = succeeds(plan, policy);
@@ -87,6 +99,15 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let expires = !policy["ttlSecondsAfterFinished"].is_null();
     must(launchers.len() == usize::from(!expires), format!("there are {} launcher Jobs", launchers.len()));
     wrong
+}
+
+fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == status)
+}
+
+fn has_ended_pod(pod: &Value) -> bool {
+    matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
 /// One launcher within the limit succeeds.
