@@ -46,7 +46,11 @@ pub fn hosts_wait(
     let is_pinned = seen.config.as_ref().is_some_and(|config| config.pin.is_some());
     let opens = matches!(gate, Gate::Open { .. });
     let reads = seen.launcher_pods().any(|pod| pod.gate.is_none());
-    let may = phase == Phase::Active && is_pinned && !opens && !reads && steps.iter().any(|step| is_hosts(job, step));
+    let may = phase == Phase::Active
+        && is_pinned
+        && !opens
+        && !reads
+        && steps.iter().any(|step| is_hosts(job, step));
     may.then(|| coming_up(job))
 }
 

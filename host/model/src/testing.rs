@@ -105,7 +105,12 @@ pub fn desired(job: &ValidJob, seen: &Seen) -> Desired {
 
 /// An object of the job.
 pub fn object(job: &ValidJob, uid: &str) -> ObjectSeen {
-    ObjectSeen { uid: Uid::from(uid), version: Version(7), controller: Some(job.uid().clone()), deleting: false }
+    ObjectSeen {
+        uid: Uid::from(uid),
+        version: Version(7),
+        controller: Some(job.uid().clone()),
+        deleting: false,
+    }
 }
 
 /// A worker that runs and is Ready.

@@ -67,15 +67,7 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
         return wrong;
     }
     if plan.is_open {
-        // Which of the ends it is, its pods decide as much as its spec; that there is one, nothing of what happens.
-        let tells_why = has_condition(job, "Accepted", "False");
-        must(has_ended || tells_why, "it must have ended, or say what keeps it".to_owned());
-        must(!has_ended || !is("Running"), "it has ended and runs".to_owned());
-        must(!has_ended || job["status"]["completionTime"].is_string(), "it has no completionTime".to_owned());
-        let is_complete = launchers.first().is_some_and(|launcher| has_condition(launcher, "Complete", "True"));
-        must(!is("Succeeded") || launchers.is_empty() || is_complete, "its launcher did not succeed".to_owned());
-        let is_cleaned = !has_ended || policy["cleanPodPolicy"] == "None" || left.is_empty();
-        must(is_cleaned, format!("{} workers are left", left.len()));
+        wrong.extend(open_end(job, launchers.first().copied(), left.len()));
         return wrong;
     }
     let succeeds = succeeds(plan, policy);
@@ -99,6 +91,25 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let expires = !policy["ttlSecondsAfterFinished"].is_null();
     must(launchers.len() == usize::from(!expires), format!("there are {} launcher Jobs", launchers.len()));
     wrong
+}
+
+/// Which of the ends it is, its pods decide as much as its spec; that there is one, nothing of what happens.
+fn open_end(job: &Object, launcher: Option<&Object>, left: usize) -> Vec<String> {
+    let is = |kind: &str| has_condition(job, kind, "True");
+    let has_ended = is("Succeeded") || is("Failed");
+    let has_succeeded = launcher.is_none_or(|launcher| has_condition(launcher, "Complete", "True"));
+    let keeps_all = job["spec"]["runPolicy"]["cleanPodPolicy"] == "None";
+    let rules = [
+        (has_ended || has_condition(job, "Accepted", "False"), "must have ended, or say what keeps it"),
+        (!has_ended || !is("Running"), "has ended and runs"),
+        (!has_ended || job["status"]["completionTime"].is_string(), "has ended and has no completionTime"),
+        (!is("Succeeded") || has_succeeded, "has succeeded, and its launcher has not"),
+        (!has_ended || keeps_all || left == 0, "has workers left that run"),
+    ];
+    let broken = rules.into_iter().filter(|(holds, _)| !holds);
+    broken
+        .map(|(_, what)| format!("{}: it {what}; its status is {}", text(job, "name"), job["status"]))
+        .collect()
 }
 
 fn has_condition(object: &Value, kind: &str, status: &str) -> bool {

@@ -42,7 +42,13 @@ impl Fleet {
     /// So many replicas, none of which runs.
     pub fn new(network: Network, replicas: usize, settings: Settings) -> Self {
         let slots = (0..replicas).map(|_| Slot { life: 0, running: None }).collect();
-        Self { network, settings, slots: Arc::new(Mutex::new(slots)), ended: Arc::default(), caches: Arc::default() }
+        Self {
+            network,
+            settings,
+            slots: Arc::new(Mutex::new(slots)),
+            ended: Arc::default(),
+            caches: Arc::default(),
+        }
     }
 
     /// Starts a replica.

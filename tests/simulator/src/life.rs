@@ -101,7 +101,8 @@ impl Life {
     pub fn start(plan: &Plan) -> Self {
         let plan = Arc::new(plan.clone());
         let agenda = Agenda::default();
-        let network = Network::new(Server::new(HISTORY, BIRTH, plan.seed), agenda.clone(), Dice::new(plan.seed));
+        let network =
+            Network::new(Server::new(HISTORY, BIRTH, plan.seed), agenda.clone(), Dice::new(plan.seed));
         let trace = Arc::new(Trace::new());
         network.server.observe(Arc::clone(&trace) as Arc<dyn Observer>);
         let asked = Arc::new(Asked::default());

@@ -13,7 +13,9 @@ use crate::{
     seen::{ConfigSeen, LauncherEnd, LauncherGone, ObjectSeen, PodPhase, PodSeen, Role},
     status::{self, Outcome},
     step::Wave,
-    testing::{annotated, clean, complete, desired, failed, noon, object, raw, scale, suspend, valid, worker},
+    testing::{
+        annotated, clean, complete, desired, failed, noon, object, raw, scale, suspend, valid, worker,
+    },
 };
 
 /// `create Service pi` and the like, in order.
@@ -176,7 +178,8 @@ fn surplus_workers_go_the_highest_index_first() {
 fn an_object_that_is_being_deleted_is_waited_for_and_pods_wait_with_it() {
     let job = annotated(2, &[]);
     let leaving = ObjectSeen { deleting: true, ..object(&job, "config") };
-    let mut seen = Seen { config: Some(ConfigSeen { object: leaving, ..ConfigSeen::default() }), ..Seen::default() };
+    let mut seen =
+        Seen { config: Some(ConfigSeen { object: leaving, ..ConfigSeen::default() }), ..Seen::default() };
     assert_eq!(brief(&all(&job, &seen)), ["create Service pi", "create Secret pi-ssh"]);
 
     seen.config = None;

@@ -4,10 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::{
-    api::{
-        mpijob::Condition,
-        wire,
-    },
+    api::{mpijob::Condition, wire},
     object::Uid,
     seen::PodPhase,
     testing::{annotated, complete, failed, launcher_pod, noon, raw, suspend, valid},
@@ -55,7 +52,9 @@ fn it_waits_for_workers_that_dns_does_not_know_and_names_them() {
     seen.published.remove(&Uid::from("worker-1"));
 
     let waiting_for = Missing { sample: vec![1], count: 1 };
-    assert!(matches!(decide(&job, &seen, noon()), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for));
+    assert!(
+        matches!(decide(&job, &seen, noon()), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for)
+    );
 }
 
 #[test]
@@ -64,7 +63,9 @@ fn it_names_no_more_than_eight() {
     let seen = without(&job, &(0..20).collect::<Vec<_>>());
 
     let waiting_for = Missing { sample: (0..8).collect(), count: 20 };
-    assert!(matches!(decide(&job, &seen, noon()), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for));
+    assert!(
+        matches!(decide(&job, &seen, noon()), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for)
+    );
 }
 
 #[test]

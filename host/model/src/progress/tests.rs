@@ -121,12 +121,8 @@ fn the_counters_of_a_launcher_that_has_ended_wait_for_the_job_controller() {
 fn the_counters_of_a_launcher_job_that_has_ended_wait_until_it_is_known_how() {
     let (raw, mut seen) = running();
     seen.pods[3].phase = PodPhase::Succeeded;
-    let end = LauncherEnd {
-        complete: true,
-        reason: String::new(),
-        message: String::new(),
-        time: Some(noon()),
-    };
+    let end =
+        LauncherEnd { complete: true, reason: String::new(), message: String::new(), time: Some(noon()) };
     seen.launcher.as_mut().unwrap().end = Some(end);
     assert_eq!(phase::of(&valid(&raw), &seen), Phase::Ended);
     assert!(update(&raw, &seen).wake.is_some());

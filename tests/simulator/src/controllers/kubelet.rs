@@ -242,9 +242,10 @@ fn reaches_workers(inside: &Inside, pod: &Object) -> bool {
 /// Containers of a pod that runs start again, as `OnFailure` does it.
 pub fn restart(inside: &Inside, pod: &Object) {
     let time = inside.time();
-    let containers = each_container(pod, &|name| {
-        json!({"name": name, "ready": true, "restartCount": 1, "state": {"running": {"startedAt": time}}})
-    });
+    let containers = each_container(
+        pod,
+        &|name| json!({"name": name, "ready": true, "restartCount": 1, "state": {"running": {"startedAt": time}}}),
+    );
     let _ = inside.patch_status(&POD, pod, &json!({"containerStatuses": containers}));
 }
 
@@ -264,9 +265,9 @@ pub fn end(inside: &Inside, pod: &Object, how: &Ending) {
     };
     let containers: Vec<Value> = each_container(pod, &|name| {
         let (ran, reason) = (ran(name), if how.code == 0 { "Completed" } else { "Error" });
-        let (started, restarts) = (&ran["state"]["running"]["startedAt"], ran["restartCount"].as_i64().unwrap_or(0));
-        let ended =
-            json!({"exitCode": how.code, "reason": reason, "startedAt": started, "finishedAt": time});
+        let (started, restarts) =
+            (&ran["state"]["running"]["startedAt"], ran["restartCount"].as_i64().unwrap_or(0));
+        let ended = json!({"exitCode": how.code, "reason": reason, "startedAt": started, "finishedAt": time});
         json!({"name": name, "ready": false, "restartCount": restarts, "state": {"terminated": ended}})
     });
     let mut status = json!({

@@ -101,7 +101,11 @@ fn a_job_made_again_waits_until_dns_has_forgotten_the_workers_of_the_earlier_one
 
     history.pass(left + DNS - SECOND - history.at());
 
-    assert_eq!((history.events().len(), history.by_operator().len()), (told, writes), "it waits without a word");
+    assert_eq!(
+        (history.events().len(), history.by_operator().len()),
+        (told, writes),
+        "it waits without a word"
+    );
     assert!(history.is_gated());
     assert_opened_once_forgotten(&history, left);
 }
@@ -141,7 +145,10 @@ fn a_launcher_of_an_earlier_job_that_does_not_leave_is_waited_for_30_s_after_the
 
     assert_eq!(history.pods(LAUNCHER).len(), 2, "the other one is still there");
     let waited = history.opened() - history.made("Pod", "pi-worker");
-    assert!((DNS - SECOND..DNS + 2 * SECOND).contains(&waited), "opened {waited:?} after the workers were made");
+    assert!(
+        (DNS - SECOND..DNS + 2 * SECOND).contains(&waited),
+        "opened {waited:?} after the workers were made"
+    );
 }
 
 #[test]
@@ -257,7 +264,9 @@ fn it_opens_at_once_when_a_worker_has_ended() {
 fn what_failed_before_a_suspension_does_not_open_it() {
     let history = running();
     history.end_launcher(1);
-    history.until("it failed once", |history| history.counters("Launcher").is_some_and(|(_, _, failed)| failed == 1));
+    history.until("it failed once", |history| {
+        history.counters("Launcher").is_some_and(|(_, _, failed)| failed == 1)
+    });
     history.suspend(true);
     history.until("its workers are gone", |history| history.pods("pi-worker").is_empty());
     history.hold(Held::Start, "pi-worker");

@@ -35,7 +35,7 @@ pub const GATE: &str = "coxswain.dev/workers";
 
 /// How often it is looked whether something has come about, and for how long.
 const LOOK: Duration = Duration::from_millis(20);
-const LONGEST: Duration = Duration::from_mins(30);
+const LONGEST: Duration = Duration::from_mins(15);
 /// Lines of the trace that a failure shows.
 const SHOWN: usize = 80;
 
@@ -326,7 +326,7 @@ impl History {
     }
 
     pub fn status(&self) -> Value {
-        self.job()["status"].clone()
+        self.get("MPIJob", "pi").map(|job| job["status"].clone()).unwrap_or_default()
     }
 
     /// `Succeeded=True MPIJobSucceeded`, in order.
@@ -361,7 +361,9 @@ impl History {
     pub fn events(&self) -> Vec<(String, String, String)> {
         let written = self.written();
         let is_about_it = |one: &&Written| {
-            one.change.kind == &EVENT && one.is_new() && one.change.object()["involvedObject"]["kind"] == "MPIJob"
+            one.change.kind == &EVENT
+                && one.is_new()
+                && one.change.object()["involvedObject"]["kind"] == "MPIJob"
         };
         let events = written.iter().filter(is_about_it);
         let word = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
@@ -413,7 +415,7 @@ impl History {
 
     /// The launcher's pod that runs or will.
     pub fn launcher_pod(&self) -> Option<Object> {
-        let job = self.object("Job", LAUNCHER);
+        let job = self.get("Job", LAUNCHER)?;
         self.pods(LAUNCHER).into_iter().find(|pod| {
             !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
                 && pod["metadata"]["deletionTimestamp"].is_null()
@@ -472,9 +474,9 @@ impl History {
             conditions.into_iter().any(|one| one["type"] == kind && one["status"] == state)
         };
         let written = self.written();
-        let first = written
-            .iter()
-            .find(|one| one.change.kind == &MPI_JOB && one.change.after.as_ref().is_some_and(|job| holds(job)));
+        let first = written.iter().find(|one| {
+            one.change.kind == &MPI_JOB && one.change.after.as_ref().is_some_and(|job| holds(job))
+        });
         first.unwrap_or_else(|| panic!("{condition} never held")).at
     }
 
@@ -484,7 +486,9 @@ impl History {
             let conditions = job["status"]["conditions"].as_array().into_iter().flatten();
             conditions.into_iter().any(|one| one["type"] == "Complete" || one["type"] == "Failed")
         };
-        let ends = |one: &&Written| one.change.kind == &JOB && one.change.after.as_ref().is_some_and(|job| has_ended(job));
+        let ends = |one: &&Written| {
+            one.change.kind == &JOB && one.change.after.as_ref().is_some_and(|job| has_ended(job))
+        };
         self.written().iter().find(ends).expect("a Job that has ended").at
     }
 
@@ -590,7 +594,9 @@ pub fn timestamp(at: Duration) -> Value {
 }
 
 fn has_gate(pod: &Value) -> bool {
-    pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| gates.iter().any(|gate| gate["name"] == GATE))
+    pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| gates.iter().any(|gate| gate["name"] == GATE))
 }
 
 fn is_ready(pod: &Value) -> bool {

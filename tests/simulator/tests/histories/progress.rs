@@ -22,14 +22,19 @@ fn a_job_that_ends_needs_one_status() {
 /// The first worker that starts waits for the others, and the list of hosts with it.
 #[test]
 fn workers_that_start_together_are_told_of_together() {
-    let history = History::waiting(job(100, &json!({})));
+    let history = History::waiting(job(30, &json!({})));
     let writes = history.by_operator().len();
     history.release(Held::Start, "pi-worker");
     history.until_running();
 
     let written = &history.by_operator()[writes..];
     let of = |kind: &str| written.iter().filter(|one| one.brief() == kind).count();
-    assert!(of("MPIJob pi") <= 4 && of("ConfigMap pi-config") <= 4, "{} and {}", of("MPIJob pi"), of("ConfigMap pi-config"));
+    assert!(
+        of("MPIJob pi") <= 4 && of("ConfigMap pi-config") <= 4,
+        "{} and {}",
+        of("MPIJob pi"),
+        of("ConfigMap pi-config")
+    );
 }
 
 #[test]

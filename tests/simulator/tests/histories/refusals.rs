@@ -169,7 +169,10 @@ fn a_job_that_runs_under_the_mpi_operator_is_kept_up_and_gets_no_pin() {
     history.until_workers(&[0, 1, 2]);
     history.rest();
     assert_eq!(launcher(&history), before);
-    assert_eq!(history.object("ConfigMap", "pi-config")["metadata"]["annotations"]["coxswain.dev/pin"], "adopted");
+    assert_eq!(
+        history.object("ConfigMap", "pi-config")["metadata"]["annotations"]["coxswain.dev/pin"],
+        "adopted"
+    );
     assert_eq!(history.times("PluginsPinned"), 1, "no other time");
     assert_eq!(history.last_condition(), "Running=True MPIJobRunning");
 

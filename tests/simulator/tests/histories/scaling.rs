@@ -125,7 +125,8 @@ fn a_job_that_the_mpi_operator_left_half_dead_is_ended() {
 
 /// Of which scheduler, and under which kind's path.
 fn gang(scheduler: &str) -> History {
-    let policy = json!({"schedulingPolicy": {"minResources": {"cpu": "8", "memory": "1Gi"}}, "cleanPodPolicy": "All"});
+    let policy =
+        json!({"schedulingPolicy": {"minResources": {"cpu": "8", "memory": "1Gi"}}, "cleanPodPolicy": "All"});
     let history = History::with(Settings { gang: scheduler.to_owned(), ..Settings::default() });
     history.create(job(2, &json!({"runPolicy": policy})));
     history
@@ -137,7 +138,10 @@ fn the_pod_group_comes_before_the_workers_follows_the_spec_and_goes_with_them() 
     history.until_running();
     let group = |history: &History| history.object("PodGroup", "pi")["spec"].clone();
     assert_eq!(group(&history)["minMember"], 3);
-    assert!(history.made("PodGroup", "pi") < history.by_operator().iter().find(|one| one.name() == worker(0)).unwrap().at);
+    assert!(
+        history.made("PodGroup", "pi")
+            < history.by_operator().iter().find(|one| one.name() == worker(0)).unwrap().at
+    );
 
     let policy = json!({"minAvailable": 2, "minResources": {"cpu": null}});
     history.change(json!({"spec": {"runPolicy": {"schedulingPolicy": policy}}}));

@@ -82,11 +82,18 @@ fn an_invalid_job_is_told_once_and_runs_once_it_is_corrected() {
     history.pass(10 * MINUTE);
 
     assert_eq!(history.times("ValidationError"), 1);
-    assert!(history.warnings()[0].starts_with("Found validation errors: spec.runPolicy.cleanPodPolicy"), "{:?}", history.warnings());
+    assert!(
+        history.warnings()[0].starts_with("Found validation errors: spec.runPolicy.cleanPodPolicy"),
+        "{:?}",
+        history.warnings()
+    );
     assert_eq!(history.last_condition(), "Accepted=False ValidationError");
     let status = history.status();
     assert_eq!(status["conditions"].as_array().unwrap()[..2], before["conditions"].as_array().unwrap()[..]);
-    assert_eq!((&status["startTime"], &status["replicaStatuses"]), (&before["startTime"], &before["replicaStatuses"]));
+    assert_eq!(
+        (&status["startTime"], &status["replicaStatuses"]),
+        (&before["startTime"], &before["replicaStatuses"])
+    );
 
     history.change(json!({"spec": {"runPolicy": {"cleanPodPolicy": "None"}}}));
     history.pass(10 * SECOND);
@@ -122,9 +129,16 @@ fn annotations_without_effect_are_told_once_and_the_job_goes_on() {
         "the last condition is the job's state"
     );
     assert_eq!(history.times("AnnotationsIgnored"), 1);
-    assert!(history.warnings()[0].starts_with("accepted, but without effect: metadata.annotations[coxswain.dev/start-gat]"));
+    assert!(
+        history.warnings()[0]
+            .starts_with("accepted, but without effect: metadata.annotations[coxswain.dev/start-gat]")
+    );
 
     history.change(json!({"metadata": {"annotations": {"coxswain.dev/start-gat": null}}}));
     history.pass(10 * SECOND);
-    assert!(history.conditions().contains(&"Accepted=True Accepted".to_owned()), "{:?}", history.conditions());
+    assert!(
+        history.conditions().contains(&"Accepted=True Accepted".to_owned()),
+        "{:?}",
+        history.conditions()
+    );
 }

@@ -50,7 +50,8 @@ fn foreign_pods_beyond_the_jobs_size_disturb_nobody() {
         "training.kubeflow.org/job-name": "pi",
         "training.kubeflow.org/job-role": "worker",
     });
-    let pod = json!({"metadata": {"name": worker(2), "labels": labels}, "spec": {"containers": [{"name": "a"}]}});
+    let pod =
+        json!({"metadata": {"name": worker(2), "labels": labels}, "spec": {"containers": [{"name": "a"}]}});
     history.make("Pod", pod);
     history.create(job(2, &json!({})));
     history.until_running();
@@ -107,7 +108,11 @@ fn the_config_map_follows_the_spec_and_gets_its_annotations_back() {
 
     history.alter("ConfigMap", "pi-config", json!({"metadata": {"annotations": {"coxswain.dev/pin": null}}}));
     history.rest();
-    assert_eq!(config(&history)["metadata"]["annotations"]["coxswain.dev/pin"], pin, "the launcher Job still has it");
+    assert_eq!(
+        config(&history)["metadata"]["annotations"]["coxswain.dev/pin"],
+        pin,
+        "the launcher Job still has it"
+    );
 }
 
 #[test]
@@ -162,6 +167,7 @@ fn what_is_as_it_should_be_is_not_written_again_after_a_restart() {
 
     assert_eq!(history.by_operator().len(), writes);
     assert_eq!(history.created("Secret", "pi-ssh"), 1);
-    let pins: Vec<Value> = history.pods("pi-worker").iter().map(|pod| pod["metadata"]["uid"].clone()).collect();
+    let pins: Vec<Value> =
+        history.pods("pi-worker").iter().map(|pod| pod["metadata"]["uid"].clone()).collect();
     assert_eq!(pins.len(), 3);
 }

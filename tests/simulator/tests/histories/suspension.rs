@@ -49,7 +49,9 @@ fn suspending_a_running_job_stops_the_launcher_and_removes_its_workers() {
     history.pass(MINUTE);
     history.hold(Held::Stop, "pi-worker");
     history.suspend(true);
-    history.until("it is told", |history| history.conditions().contains(&"Suspended=True MPIJobSuspended".to_owned()));
+    history.until("it is told", |history| {
+        history.conditions().contains(&"Suspended=True MPIJobSuspended".to_owned())
+    });
     assert_eq!(history.object("Job", LAUNCHER)["spec"]["suspend"], true);
     assert_eq!(history.deletions(), ["Pod pi-worker-0", "Pod pi-worker-1"]);
     assert_eq!(history.counters("Worker"), Some((0, 0, 0)), "at once, though they still terminate");
@@ -76,7 +78,8 @@ fn suspending_a_running_job_stops_the_launcher_and_removes_its_workers() {
 
 #[test]
 fn a_suspended_job_holds_no_devices_under_any_policy() {
-    for (policy, left) in [(None, &[][..]), (Some("None"), &[]), (Some("Running"), &[1]), (Some("All"), &[])] {
+    for (policy, left) in [(None, &[][..]), (Some("None"), &[]), (Some("Running"), &[1]), (Some("All"), &[])]
+    {
         let history = History::with(Settings { gang: "volcano".to_owned(), ..Settings::default() });
         history.hold(Held::Start, &worker(2));
         history.create(job(3, &json!({"runPolicy": {"cleanPodPolicy": policy}})));
