@@ -159,8 +159,8 @@ pub fn failed(pod: PodSeen, reason: &str) -> PodSeen {
 
 /// All objects of the job, as they should be: its workers run and are known to DNS, its launcher waits behind its gate.
 pub fn complete(job: &ValidJob) -> Seen {
-    let workers = (0..job.workers()).map(|index| worker(job, index));
-    let pods: Vec<PodSeen> = workers.chain([launcher_pod("pi-launcher-a")]).collect();
+    let running = (0..job.workers()).map(|index| worker(job, index));
+    let pods: Vec<PodSeen> = running.chain([launcher_pod("pi-launcher-a")]).collect();
     let published = pods.iter().map(|pod| pod.uid.clone()).collect();
     let launcher = LauncherSeen {
         object: object(job, "launcher"),
@@ -185,8 +185,8 @@ pub fn complete(job: &ValidJob) -> Seen {
         ..Seen::default()
     };
     let wanted = desired(job, &seen);
-    let publishes = wanted.service["spec"]["publishNotReadyAddresses"] == true;
-    seen.service.as_mut().unwrap().publishes_not_ready = publishes;
+    let service = seen.service.as_mut().unwrap();
+    service.publishes_not_ready = wanted.service["spec"]["publishNotReadyAddresses"] == true;
     seen.config = Some(ConfigSeen {
         object: object(job, "config"),
         content: content(&wanted.config).map(Into::into),
