@@ -80,3 +80,6 @@ fn suspended(job: &ValidJob, observed: &ObservedState, wanted: &Wanted) -> Vec<S
     }
     steps
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,3 +165,6 @@ fn ran_before(
 fn deadline(job: &ValidJob, pod: &ObservedPod) -> Timestamp {
     pod.created.checked_add(job.options().start_gate_timeout).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,4 +36,6 @@ pub mod progress;
 mod quantity;
 pub mod status;
 pub mod step;
+#[cfg(test)]
+mod testing;
 pub mod view;

@@ -42,9 +42,15 @@ pub fn hosts_wait(
     gate: &Gate,
     steps: &[Step],
 ) -> Option<Duration> {
+    // The pin is written along, and has to be there before anything that it pins.
+    let is_pinned = observed.config.as_ref().is_some_and(|config| config.pin.is_some());
     let opens = matches!(gate, Gate::Open { .. });
     let reads = observed.launcher_pods().any(|pod| pod.gate.is_none());
-    let may = phase == Phase::Active && !opens && !reads && steps.iter().any(|step| is_hosts(job, step));
+    let may = phase == Phase::Active
+        && is_pinned
+        && !opens
+        && !reads
+        && steps.iter().any(|step| is_hosts(job, step));
     may.then(|| coming_up(job))
 }
 
@@ -84,3 +90,6 @@ pub fn status_wait(
 fn coming_up(job: &ValidJob) -> Duration {
     (EACH * job.workers()).clamp(LEAST, MOST)
 }
+
+#[cfg(test)]
+mod tests;

@@ -199,3 +199,6 @@ impl Draft<'_> {
 fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
+
+#[cfg(test)]
+mod tests;

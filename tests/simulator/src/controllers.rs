@@ -5,9 +5,9 @@
 //! to look at stands on the agenda at most once; what changes meanwhile is seen then.
 
 mod garbage;
-mod inside;
+pub mod inside;
 mod job;
-mod kubelet;
+pub mod kubelet;
 mod namespaces;
 mod slices;
 

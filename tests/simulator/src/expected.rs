@@ -59,14 +59,14 @@ pub fn nobody_leads(plan: &Plan, network: &Network, fleet: &Fleet) -> Option<Str
 fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let name = text(job, "name");
     let policy = &job["spec"]["runPolicy"];
-    let is = |kind: &str| {
-        let conditions = job["status"]["conditions"].as_array().into_iter().flatten();
-        conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
-    };
+    let is = |kind: &str| has_condition(job, kind, "True");
     let pods = network.server.all(&POD, Some(TEAM));
     let of_job = |pod: &&Object| pod["metadata"]["labels"]["training.kubeflow.org/job-name"] == name;
     let role = |pod: &Object, role: &str| pod["metadata"]["labels"]["training.kubeflow.org/job-role"] == role;
     let workers: Vec<&Object> = pods.iter().filter(of_job).filter(|pod| role(pod, "worker")).collect();
+    // Policy Running keeps what has ended.
+    let keeps = policy["cleanPodPolicy"] == "Running";
+    let left: Vec<&&Object> = workers.iter().filter(|pod| !(keeps && has_ended_pod(pod))).collect();
     let launchers = network.server.all(&JOB, Some(TEAM));
     let launchers: Vec<&Object> =
         launchers.iter().filter(|launcher| text(launcher, "name") == format!("{name}-launcher")).collect();
@@ -88,7 +88,11 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let has_ended = is("Succeeded") || is("Failed");
     if policy["suspend"] == true && !has_ended {
         must(is("Suspended"), "it is suspended and does not say so".to_owned());
-        must(workers.is_empty(), format!("it is suspended and has {} workers", workers.len()));
+        must(left.is_empty(), format!("it is suspended and has {} workers", left.len()));
+        return wrong;
+    }
+    if plan.is_open {
+        wrong.extend(open_end(job, launchers.first().copied(), left.len()));
         return wrong;
     }
     let expires = !policy["ttlSecondsAfterFinished"].is_null();
@@ -142,6 +146,34 @@ fn hides_the_launcher(fault: &Fault) -> bool {
         | Fault::Kill { .. }
         | Fault::Stop { .. } => true,
     }
+}
+
+/// Which of the ends it is, its pods decide as much as its spec; that there is one, nothing of what happens.
+fn open_end(job: &Object, launcher: Option<&Object>, left: usize) -> Vec<String> {
+    let is = |kind: &str| has_condition(job, kind, "True");
+    let has_ended = is("Succeeded") || is("Failed");
+    let has_succeeded = launcher.is_none_or(|launcher| has_condition(launcher, "Complete", "True"));
+    let keeps_all = job["spec"]["runPolicy"]["cleanPodPolicy"] == "None";
+    let rules = [
+        (has_ended || has_condition(job, "Accepted", "False"), "must have ended, or say what keeps it"),
+        (!has_ended || !is("Running"), "has ended and runs"),
+        (!has_ended || job["status"]["completionTime"].is_string(), "has ended and has no completionTime"),
+        (!is("Succeeded") || has_succeeded, "has succeeded, and its launcher has not"),
+        (!has_ended || keeps_all || left == 0, "has workers left that run"),
+    ];
+    let broken = rules.into_iter().filter(|(holds, _)| !holds);
+    broken
+        .map(|(_, what)| format!("{}: it {what}; its status is {}", text(job, "name"), job["status"]))
+        .collect()
+}
+
+fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == status)
+}
+
+fn has_ended_pod(pod: &Value) -> bool {
+    matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
 /// One launcher within the limit succeeds.

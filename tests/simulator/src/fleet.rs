@@ -7,10 +7,12 @@ use std::{
 };
 
 use coxswain_cluster::{index::Shared, world::World};
+use coxswain_model::desired::Gang;
 use coxswain_operator::{options::Options, run::operate};
+use jiff::SignedDuration;
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use crate::{components, network::Network};
+use crate::{components, network::Network, plan::Settings};
 
 /// From the end of a process to its next start: the kubelet backs off.
 const RESTART: Duration = Duration::from_secs(10);
@@ -19,6 +21,7 @@ const RESTART: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Fleet {
     network: Network,
+    settings: Settings,
     slots: Arc<Mutex<Vec<Slot>>>,
     ended: Arc<Mutex<Vec<String>>>,
     caches: Arc<Mutex<BTreeMap<usize, Shared>>>,
@@ -37,9 +40,15 @@ struct Running {
 
 impl Fleet {
     /// So many replicas, none of which runs.
-    pub fn new(network: Network, replicas: usize) -> Self {
+    pub fn new(network: Network, replicas: usize, settings: Settings) -> Self {
         let slots = (0..replicas).map(|_| Slot { life: 0, running: None }).collect();
-        Self { network, slots: Arc::new(Mutex::new(slots)), ended: Arc::default(), caches: Arc::default() }
+        Self {
+            network,
+            settings,
+            slots: Arc::new(Mutex::new(slots)),
+            ended: Arc::default(),
+            caches: Arc::default(),
+        }
     }
 
     /// Starts a replica.
@@ -60,7 +69,7 @@ impl Fleet {
                     std::future::pending::<()>().await;
                 }
             };
-            let ended = operate(options(), client, for_lease, told_to_end).await;
+            let ended = operate(this.options(), client, for_lease, told_to_end).await;
             this.has_ended(replica, &who, ended.err());
         };
         let task = tokio::spawn(world.hold(operator));
@@ -69,13 +78,18 @@ impl Fleet {
 
     /// As the kernel does: nothing of it goes on, and it tells nobody.
     pub fn kill(&self, replica: usize) {
+        self.kill_for(replica, RESTART);
+    }
+
+    /// The same, and it is started again so much later.
+    pub fn kill_for(&self, replica: usize, pause: Duration) {
         let mut slots = self.lock();
         let Some(running) = slots[replica].running.take() else { return };
         let who = format!("operator-{replica}/{}", slots[replica].life);
         drop(slots);
         running.task.abort();
         self.network.kill(&who);
-        self.start_later(replica);
+        self.start_after(replica, pause);
     }
 
     /// As the kubelet does first.
@@ -117,19 +131,20 @@ impl Fleet {
             ended.push(format!("{who}: {error:#}"));
         }
         self.lock()[replica].running = None;
-        self.start_later(replica);
+        self.start_after(replica, RESTART);
     }
 
-    fn start_later(&self, replica: usize) {
+    fn start_after(&self, replica: usize, pause: Duration) {
         let this = self.clone();
-        self.network.agenda.after(RESTART, move || this.start(replica));
+        self.network.agenda.after(pause, move || this.start(replica));
     }
 
     fn world(&self, replica: usize, who: &str) -> World {
         let caches = Arc::clone(&self.caches);
         let (network, dice, name) = (self.network.clone(), self.network.dice.clone(), who.to_owned());
+        let ahead = SignedDuration::from_secs(self.settings.ahead_seconds);
         World {
-            now: Arc::new(move || network.now()),
+            now: Arc::new(move || network.now() + ahead),
             dice: Arc::new(move || dice.number(&["world", &name])),
             keys: Arc::new(components::key_pair),
             engine: components::engine(),
@@ -143,12 +158,17 @@ impl Fleet {
         }
     }
 
+    /// No sockets, and the components of this checkout.
+    fn options(&self) -> Options {
+        let gang = match self.settings.gang.as_str() {
+            "" => Gang::Off,
+            "volcano" => Gang::Volcano,
+            name => Gang::SchedulerPlugins(name.to_owned()),
+        };
+        Options { plugin_dir: components::folder(), gang, ..Options::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// No sockets, and the components of this checkout.
-fn options() -> Options {
-    Options { plugin_dir: components::folder(), ..Options::default() }
 }

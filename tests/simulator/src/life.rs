@@ -11,7 +11,11 @@ use std::{
 
 use http::Method;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    runtime::Runtime,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
 use crate::{
     agenda::Agenda,
@@ -21,7 +25,8 @@ use crate::{
     expected,
     faults::Faults,
     fleet::Fleet,
-    invariants,
+    holds::Holds,
+    invariants::{self, Violations},
     network::{BIRTH, Network},
     plan::Plan,
     server::{
@@ -60,73 +65,117 @@ pub struct Report {
 
 /// Runs it on this thread.
 pub fn run(plan: &Plan) -> Report {
-    // kube's own watcher, which follows the plugins' ConfigMaps, draws its pauses there.
-    fastrand::seed(plan.seed);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime").block_on(live(Arc::new(plan.clone())))
+    let horizon = Duration::from_secs(plan.horizon_seconds);
+    runtime(plan).block_on(async {
+        let life = Life::start(plan);
+        sleep(horizon).await;
+        life.report()
+    })
 }
 
-async fn live(plan: Arc<Plan>) -> Report {
-    let agenda = Agenda::default();
-    let network = Network::new(Server::new(HISTORY, BIRTH, plan.seed), agenda.clone(), Dice::new(plan.seed));
-    let trace = Arc::new(Trace::new());
-    network.server.observe(Arc::clone(&trace) as Arc<dyn Observer>);
-    let asked = Arc::new(Asked::default());
-    network.server.observe(Arc::clone(&asked) as Arc<dyn Observer>);
-    let violations = invariants::start(&plan, &network);
-    let fleet = Fleet::new(network.clone(), plan.replicas);
-    let faults = Faults::start(&plan, &network, &fleet);
-    work(&plan, &network);
-    users::start(&plan, &network);
-    for replica in 0..plan.replicas {
-        let fleet = fleet.clone();
-        agenda.after(Duration::from_millis(10 * (1 + replica as u64)), move || fleet.start(replica));
-    }
-    let running = tokio::spawn(async move { agenda.run().await });
+/// What a life runs on, from virtual time 0.
+pub fn runtime(plan: &Plan) -> Runtime {
+    // kube's own watcher, which follows the plugins' ConfigMaps, draws its pauses there.
+    fastrand::seed(plan.seed);
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
+}
 
-    let horizon = Duration::from_secs(plan.horizon_seconds);
-    sleep(horizon).await;
+/// A cluster, its controllers, its users and the operators, while time passes.
+pub struct Life {
+    /// The way to the server, and the server.
+    pub network: Network,
+    /// The operators.
+    pub fleet: Fleet,
+    /// What is not done for now.
+    pub holds: Holds,
+    plan: Arc<Plan>,
+    faults: Faults,
+    trace: Arc<Trace>,
+    asked: Arc<Asked>,
+    violations: Violations,
+    running: JoinHandle<()>,
+}
 
-    for wrong in expected::check(&plan, &network) {
-        violations.add("L1", &wrong);
-    }
-    if let Some(late) = asked.last().filter(|late| late.0 + QUIET > Instant::now()) {
-        violations.add("L2", &format!("something is still asked for at the end: {}", late.1));
-    }
-    for (replica, cache) in fleet.caches() {
-        for difference in caches::check(&network, &cache) {
-            violations.add("L6", &format!("replica {replica}: {difference}"));
+impl Life {
+    /// Everything begins. To be called on a [`runtime`], before anything else.
+    pub fn start(plan: &Plan) -> Self {
+        let plan = Arc::new(plan.clone());
+        let agenda = Agenda::default();
+        let network =
+            Network::new(Server::new(HISTORY, BIRTH, plan.seed), agenda.clone(), Dice::new(plan.seed));
+        let trace = Arc::new(Trace::new());
+        network.server.observe(Arc::clone(&trace) as Arc<dyn Observer>);
+        let asked = Arc::new(Asked::default());
+        network.server.observe(Arc::clone(&asked) as Arc<dyn Observer>);
+        let violations = invariants::start(&plan, &network);
+        let fleet = Fleet::new(network.clone(), plan.replicas, plan.settings.clone());
+        let faults = Faults::start(&plan, &network, &fleet);
+        let holds = Holds::default();
+        work(&plan, &network, &holds);
+        users::start(&plan, &network, &holds);
+        for replica in 0..plan.replicas {
+            let fleet = fleet.clone();
+            agenda.after(Duration::from_millis(10 * (1 + replica as u64)), move || fleet.start(replica));
         }
+        let running = tokio::spawn(async move { agenda.run().await });
+        Self { network, fleet, holds, plan, faults, trace, asked, violations, running }
     }
-    if let Some(wrong) = expected::nobody_leads(&plan, &network, &fleet) {
-        violations.add("L3", &wrong);
+
+    /// What was broken up to now, other than where everything must be in the end.
+    pub fn broken(&self) -> Vec<String> {
+        for ended in self.fleet.ended() {
+            self.violations.add("S13", &format!("a process has ended: {ended}"));
+        }
+        if self.running.is_finished() {
+            self.violations.add("simulator", "its own agenda has ended: see the panic above");
+        }
+        self.violations.all()
     }
-    if running.is_finished() {
-        violations.add("simulator", "its own agenda has ended: see the panic above");
+
+    /// The last things that happened.
+    pub fn lines(&self) -> Vec<String> {
+        self.trace.lines()
     }
-    for ended in fleet.ended() {
-        violations.add("S13", &format!("a process has ended: {ended}"));
-    }
-    running.abort();
-    let jobs = network.server.all(&MPI_JOB, Some(TEAM));
-    Report {
-        violations: violations.all(),
-        hash: trace.hash(),
-        writes: faults.writes(),
-        events: faults.events(),
-        requests: asked.count.load(Ordering::Relaxed),
-        lines: trace.lines(),
-        jobs: jobs.iter().map(|job| format!("{}: {}", text(job, "name"), condition(job))).collect(),
+
+    /// At the horizon.
+    fn report(self) -> Report {
+        let Self { network, violations, .. } = &self;
+        for wrong in expected::check(&self.plan, network) {
+            violations.add("L1", &wrong);
+        }
+        if let Some(late) = self.asked.last().filter(|late| late.0 + QUIET > Instant::now()) {
+            violations.add("L2", &format!("something is still asked for at the end: {}", late.1));
+        }
+        for (replica, cache) in self.fleet.caches() {
+            for difference in caches::check(network, &cache) {
+                violations.add("L6", &format!("replica {replica}: {difference}"));
+            }
+        }
+        if let Some(wrong) = expected::nobody_leads(&self.plan, network, &self.fleet) {
+            violations.add("L3", &wrong);
+        }
+        let violations = self.broken();
+        self.running.abort();
+        let jobs = network.server.all(&MPI_JOB, Some(TEAM));
+        Report {
+            violations,
+            hash: self.trace.hash(),
+            writes: self.faults.writes(),
+            events: self.faults.events(),
+            requests: self.asked.count.load(Ordering::Relaxed),
+            lines: self.trace.lines(),
+            jobs: jobs.iter().map(|job| format!("{}: {}", text(job, "name"), condition(job))).collect(),
+        }
     }
 }
 
 /// Everything but users and operators.
-fn work(plan: &Arc<Plan>, network: &Network) {
+fn work(plan: &Arc<Plan>, network: &Network, holds: &Holds) {
     let second = Duration::from_secs(1);
     controllers::start(network, Jobs::default());
-    let ends = ends(plan);
-    controllers::start(network, Kubelets { ends, start: (second, 4 * second), stop: (second, 5 * second) });
-    controllers::start(network, Slices);
+    let (ends, start, stop) = (ends(plan), (second, 4 * second), (second, 5 * second));
+    controllers::start(network, Kubelets { ends, start, stop, holds: holds.clone() });
+    controllers::start(network, Slices { holds: holds.clone() });
     controllers::start(network, Garbage { delay: (second / 2, 10 * second) });
     controllers::start(network, Namespaces);
     let inside = Inside::new(network.clone(), "administrator");

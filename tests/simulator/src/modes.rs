@@ -2,7 +2,7 @@
 
 use crate::{
     dice::Dice,
-    life,
+    drawn, life,
     plan::{Fault, Plan, WriteFault},
     workloads,
 };
@@ -76,13 +76,13 @@ pub fn least(plan: &Plan, fails: impl Fn(&Plan) -> bool) -> Plan {
     least
 }
 
-/// A plan by chance: a workload, one or two replicas, and some faults.
+/// A plan by chance: a workload or a job to which things happen, one or two replicas, and some faults.
 pub fn seeded(seed: u64) -> Plan {
     let dice = Dice::new(seed);
     let below = |bound: u64, what: &str| dice.number(&["plan", what]) % bound;
     let all = workloads::all();
     let at = usize::try_from(below(all.len() as u64, "workload")).expect("a small number");
-    let mut plan = all[at].clone();
+    let mut plan = if below(2, "kind of history") == 0 { all[at].clone() } else { drawn::plan(&dice) };
     plan.name = format!("seed {seed}: {}", plan.name);
     plan.seed = seed;
     plan.replicas = 1 + usize::try_from(below(2, "replicas")).expect("a small number");

@@ -27,6 +27,22 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// When it ends.
     pub horizon_seconds: u64,
+    /// How the operators are set up.
+    #[serde(default)]
+    pub settings: Settings,
+    /// More than the spec and the exits decides how its job ends.
+    #[serde(default)]
+    pub is_open: bool,
+}
+
+/// How the operators are set up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `--gang-scheduling`.
+    pub gang: String,
+    /// Their clocks are ahead of the API server's by so much.
+    pub ahead_seconds: i64,
 }
 
 /// What a user does.
@@ -39,7 +55,8 @@ pub struct Act {
     pub does: Deed,
 }
 
-/// With jobs of the namespace `team-a`.
+/// In the namespace `team-a`: what users do with jobs, what others do with what belongs to them, and what becomes of pods. A
+/// pod is called by its name, or by that of the Job that made it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Deed {
     /// Makes an `MPIJob`.
@@ -65,6 +82,119 @@ pub enum Deed {
     },
     /// Deletes the namespace.
     DeleteNamespace,
+    /// Makes an object of any kind.
+    Make {
+        /// `kind`.
+        kind: String,
+        /// The object.
+        object: Value,
+    },
+    /// Changes one.
+    Alter {
+        /// `kind`.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// A merge patch.
+        change: Value,
+    },
+    /// Writes the status of one.
+    Tell {
+        /// `kind`.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// A merge patch of `status`.
+        status: Value,
+    },
+    /// Deletes one.
+    Remove {
+        /// `kind`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// The containers of a pod end.
+    EndPod {
+        /// Which.
+        pod: String,
+        /// How.
+        how: Ending,
+    },
+    /// A pod is gone at once, as with its node.
+    LosePod {
+        /// Which.
+        pod: String,
+    },
+    /// The containers of a pod are started again in place.
+    RestartPod {
+        /// Which.
+        pod: String,
+    },
+    /// From now on something is not done.
+    Hold(Hold),
+    /// It is done again.
+    Release(Hold),
+    /// From now on the API server does not let anybody create an object.
+    Refuse(Denial),
+    /// It does again.
+    Admit {
+        /// `kind`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// How a pod's containers end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ending {
+    /// Exit code.
+    pub code: i64,
+    /// `status.reason` of the pod, such as `Evicted`.
+    pub reason: String,
+    /// `status.message` of the pod.
+    pub message: String,
+    /// The kubelet reports it so late.
+    pub late_seconds: u64,
+}
+
+/// Something that is not done for pods of a name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// What.
+    pub what: Held,
+    /// The pod's name, or the beginning of it before a dash.
+    pub pod: String,
+}
+
+/// What may not be done for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub enum Held {
+    /// The kubelet does not start it: its image is still being pulled.
+    Start,
+    /// It runs and is not Ready.
+    Readiness,
+    /// No `EndpointSlice` tells its address.
+    Publication,
+    /// Told to end, it does not: its node does not answer.
+    Stop,
+}
+
+/// An object that nobody may create.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Denial {
+    /// `kind`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// 422 in place of 403.
+    pub is_invalid: bool,
+    /// Why.
+    pub message: String,
 }
 
 /// What goes wrong.

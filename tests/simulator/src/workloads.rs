@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    plan::{Act, Deed, Plan},
+    plan::{Act, Deed, Plan, Settings},
     server::ask::Propagation,
     users,
 };
@@ -77,6 +77,8 @@ fn plan(name: &str, users: Vec<Act>, exits: &[i64]) -> Plan {
         runs_seconds: 10,
         faults: Vec::new(),
         horizon_seconds: 360,
+        settings: Settings::default(),
+        is_open: false,
     }
 }
 

@@ -7,6 +7,7 @@ use coxswain_simulator::{
     agenda::Agenda,
     controllers::{self, Garbage, Inside, Jobs, Kubelets, Namespaces, Slices},
     dice::Dice,
+    holds::Holds,
     network::{BIRTH, Network},
     server::{
         Server,
@@ -35,8 +36,8 @@ impl Cluster {
         });
         let (start, stop) = ((SECOND, 2 * SECOND), (SECOND, 3 * SECOND));
         controllers::start(&network, Jobs::default());
-        controllers::start(&network, Kubelets { ends, start, stop });
-        controllers::start(&network, Slices);
+        controllers::start(&network, Kubelets { ends, start, stop, holds: Holds::default() });
+        controllers::start(&network, Slices::default());
         controllers::start(&network, Garbage { delay: (SECOND, 3 * SECOND) });
         controllers::start(&network, Namespaces);
         let inside = Inside::new(network, "test");

@@ -14,15 +14,19 @@ use super::{
 };
 use crate::{
     dice::Dice,
+    holds::{AGAIN, Holds},
+    plan::{Ending, Held},
     server::{
         ask::Propagation,
-        kind::{CONFIG_MAP, ENDPOINT_SLICE, POD, SECRET},
+        kind::{CONFIG_MAP, ENDPOINT_SLICE, MPI_JOB, POD, SECRET},
         store::{Change, Object, text},
     },
 };
 
 const JOB_NAME: &str = "training.kubeflow.org/job-name";
 const JOB_ROLE: &str = "training.kubeflow.org/job-role";
+/// The annotation of a job whose launcher asks which of its hosts run.
+const ELASTIC: &str = "coxswain.dev/start-min-workers";
 
 /// How long a pod without a node goes on ending where something holds it.
 const UNBOUND: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(20));
@@ -38,6 +42,8 @@ pub struct Kubelets {
     pub start: (Duration, Duration),
     /// From being told to end to its end.
     pub stop: (Duration, Duration),
+    /// What is not done for now.
+    pub holds: Holds,
 }
 
 impl Actor for Kubelets {
@@ -79,20 +85,24 @@ impl Kubelets {
         if !left.is_zero() {
             return Some(left);
         }
+        if self.holds.is_held(Held::Start, text(pod, "name")) {
+            return Some(AGAIN);
+        }
         if !volumes(inside, pod) {
             return Some(Duration::from_secs(2));
         }
         let time = inside.time();
+        let is_ready = !self.holds.is_held(Held::Readiness, text(pod, "name"));
         let last = text(pod, "uid").bytes().fold(7_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
         let containers: Vec<Value> = each_container(
             pod,
-            &|name| json!({"name": name, "ready": true, "restartCount": 0, "state": {"running": {"startedAt": time}}}),
+            &|name| json!({"name": name, "ready": is_ready, "restartCount": 0, "state": {"running": {"startedAt": time}}}),
         );
         let status = json!({
             "phase": "Running",
             "podIP": format!("10.0.{}.{}", last % 16, last),
             "startTime": time,
-            "conditions": [scheduled_condition(pod), ready("True", &time)],
+            "conditions": [scheduled_condition(pod), ready(is_ready, &time)],
             "containerStatuses": containers,
         });
         let _ = inside.patch_status(&POD, pod, &status);
@@ -108,14 +118,14 @@ impl Kubelets {
         let past: Duration = inside.network.now().duration_since(started).try_into().unwrap_or_default();
         // Times of pods know no fractions of seconds.
         if past < Duration::from_secs(2) && !reaches_workers(inside, pod) {
-            end(inside, pod, 255);
+            end(inside, pod, &Ending { code: 255, ..Ending::default() });
             return None;
         }
         let (code, time) = (self.ends)(pod)?;
         if past < time {
             return Some(time.saturating_sub(past));
         }
-        end(inside, pod, code);
+        end(inside, pod, &Ending { code, ..Ending::default() });
         None
     }
 
@@ -126,11 +136,14 @@ impl Kubelets {
         // Of a pod without a node the pod garbage collector says that it has failed.
         let is_bound = !pod["spec"]["nodeName"].is_null();
         let left = left(inside, pod, "stop", told, if is_bound { self.stop } else { UNBOUND });
+        if self.holds.is_held(Held::Stop, text(pod, "name")) {
+            return Some(AGAIN);
+        }
         if !has_ended(pod) {
             if !left.is_zero() {
                 return Some(left);
             }
-            end(inside, pod, 143);
+            end(inside, pod, &Ending { code: 143, ..Ending::default() });
         }
         let _ = inside.delete(&POD, pod, Propagation::Background, Some(0));
         None
@@ -173,7 +186,8 @@ fn scheduled_condition(pod: &Object) -> Value {
     conditions.into_iter().find(|condition| condition["type"] == "PodScheduled").cloned().unwrap_or_default()
 }
 
-fn ready(status: &str, time: &Value) -> Value {
+fn ready(is_ready: bool, time: &Value) -> Value {
+    let status = if is_ready { "True" } else { "False" };
     json!({"type": "Ready", "status": status, "lastTransitionTime": time})
 }
 
@@ -211,27 +225,60 @@ fn reaches_workers(inside: &Inside, pod: &Object) -> bool {
             inside.get(&POD, namespace, name).is_some_and(|pod| phase(&pod) == "Running")
         })
     };
-    let hosts = config["data"]["hostfile"].as_str().unwrap_or_default();
+    let is_elastic = inside
+        .get(&MPI_JOB, namespace, job)
+        .is_some_and(|job| !job["metadata"]["annotations"][ELASTIC].is_null());
+    let list = if is_elastic { "discover_hosts.sh" } else { "hostfile" };
+    let hosts = config["data"][list].as_str().unwrap_or_default();
     let own = text(pod, "name");
     hosts
         .lines()
+        .map(|line| line.trim_start_matches("echo "))
         .filter_map(|line| line.split(['.', ' ', ':']).next().filter(|host| !host.is_empty()))
         .filter(|host| !own.starts_with(host) && host.contains("-worker-"))
         .all(known)
 }
 
-fn end(inside: &Inside, pod: &Object, code: i64) {
+/// Containers of a pod that runs start again, as `OnFailure` does it.
+pub fn restart(inside: &Inside, pod: &Object) {
     let time = inside.time();
-    let started = pod["status"]["startTime"].clone();
+    let containers = each_container(
+        pod,
+        &|name| json!({"name": name, "ready": true, "restartCount": 1, "state": {"running": {"startedAt": time}}}),
+    );
+    let _ = inside.patch_status(&POD, pod, &json!({"containerStatuses": containers}));
+}
+
+/// The probes of a pod that runs succeed from now on, or fail.
+pub fn probe(inside: &Inside, pod: &Object, is_ready: bool) {
+    let conditions = [scheduled_condition(pod), ready(is_ready, &inside.time())];
+    let _ = inside.patch_status(&POD, pod, &json!({"conditions": conditions}));
+}
+
+/// The containers of a pod have ended.
+pub fn end(inside: &Inside, pod: &Object, how: &Ending) {
+    let late = Duration::from_secs(how.late_seconds);
+    let time: Value = (inside.network.now() - late).strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+    let ran = |name: &Value| {
+        let all = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+        all.into_iter().find(|ran| ran["name"] == *name).cloned().unwrap_or_default()
+    };
     let containers: Vec<Value> = each_container(pod, &|name| {
-        let reason = if code == 0 { "Completed" } else { "Error" };
-        let ended = json!({"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": time});
-        json!({"name": name, "ready": false, "restartCount": 0, "state": {"terminated": ended}})
+        let (ran, reason) = (ran(name), if how.code == 0 { "Completed" } else { "Error" });
+        let (started, restarts) =
+            (&ran["state"]["running"]["startedAt"], ran["restartCount"].as_i64().unwrap_or(0));
+        let ended = json!({"exitCode": how.code, "reason": reason, "startedAt": started, "finishedAt": time});
+        json!({"name": name, "ready": false, "restartCount": restarts, "state": {"terminated": ended}})
     });
-    let status = json!({
-        "phase": if code == 0 { "Succeeded" } else { "Failed" },
-        "conditions": [scheduled_condition(pod), ready("False", &time)],
+    let mut status = json!({
+        "phase": if how.code == 0 { "Succeeded" } else { "Failed" },
+        "conditions": [scheduled_condition(pod), ready(false, &time)],
         "containerStatuses": containers,
     });
+    for (field, words) in [("reason", &how.reason), ("message", &how.message)] {
+        if !words.is_empty() {
+            status[field] = words.as_str().into();
+        }
+    }
     let _ = inside.patch_status(&POD, pod, &status);
 }

@@ -8,16 +8,24 @@ use super::{
     Actor, Key,
     inside::{Inside, has_ended, is_ending},
 };
-use crate::server::{
-    ask::Propagation,
-    kind::{ENDPOINT_SLICE, POD, SERVICE},
-    store::{Change, Object, text},
+use crate::{
+    holds::{AGAIN, Holds},
+    plan::Held,
+    server::{
+        ask::Propagation,
+        kind::{ENDPOINT_SLICE, POD, SERVICE},
+        store::{Change, Object, text},
+    },
 };
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// One slice a Service: jobs of the simulator are smaller than what fills one.
-pub struct Slices;
+#[derive(Default)]
+pub struct Slices {
+    /// What is not done for now.
+    pub holds: Holds,
+}
 
 impl Actor for Slices {
     fn name(&self) -> &'static str {
@@ -52,7 +60,10 @@ impl Actor for Slices {
             let _ = inside.delete(&ENDPOINT_SLICE, other, Propagation::Background, None);
         }
         slices.retain(is_of);
-        let pods = inside.all(&POD, &key.namespace);
+        let mut pods = inside.all(&POD, &key.namespace);
+        let all = pods.len();
+        pods.retain(|pod| !self.holds.is_held(Held::Publication, text(pod, "name")));
+        let again = (pods.len() < all).then_some(AGAIN);
         let endpoints: Vec<Value> = pods
             .iter()
             .filter(|pod| selects(&service, pod))
@@ -70,7 +81,7 @@ impl Actor for Slices {
                 let _ = inside.create(&ENDPOINT_SLICE, &key.namespace, slice(&service, &labels, &endpoints));
             }
         }
-        None
+        again
     }
 }
 

@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
 const PIN: &str = "coxswain.dev/pin";
 
 /// What a leader may not have heard of yet, where no watch is made to lag: an event and a write on their ways.
@@ -107,10 +106,9 @@ impl Objects {
         let Some(owner) = owners(object).next() else { return };
         let Some(asked) = known.asked.get(owner) else { return };
         let now = Instant::now();
-        let index: u64 = object["metadata"]["labels"][REPLICA_INDEX]
-            .as_str()
-            .and_then(|index| index.parse().ok())
-            .unwrap_or(0);
+        // By its name: where the launcher executes ranks, the labels count from 1.
+        let index: u64 =
+            text(object, "name").rsplit('-').next().and_then(|index| index.parse().ok()).unwrap_or(0);
         // What held when the time that may be unheard of began, and everything since.
         let from = asked.iter().rposition(|(at, ..)| now.duration_since(*at) > self.unheard).unwrap_or(0);
         let lately = &asked[from..];

@@ -188,6 +188,11 @@ impl Kind {
         format!("{root}/{}{scope}/{}", self.api_version(), self.plural)
     }
 
+    /// The first one of this `kind`.
+    pub fn named(kind: &str) -> Option<&'static Self> {
+        KINDS.into_iter().find(|known| known.kind == kind)
+    }
+
     /// The kind of this `apiVersion` and `kind`.
     pub fn of(api_version: &str, kind: &str) -> Option<&'static Self> {
         KINDS.into_iter().find(|known| known.kind == kind && known.api_version() == api_version)

@@ -32,6 +32,8 @@ pub struct State {
     pub seed: u64,
     /// Objects of a kind (its plural) that a namespace may have.
     pub quotas: BTreeMap<(String, &'static str), u64>,
+    /// Objects that nobody may create, by kind and name, and what whoever tries is told.
+    pub denials: BTreeMap<(&'static str, String), Refusal>,
     pages: Pages,
     /// What was applied last, by manager and uid.
     applied: HashMap<(String, String), Value>,
@@ -45,6 +47,7 @@ impl State {
             now,
             seed,
             quotas: BTreeMap::new(),
+            denials: BTreeMap::new(),
             pages: Pages::default(),
             applied: HashMap::new(),
         }

@@ -42,6 +42,9 @@ impl State {
         if !found["metadata"]["deletionTimestamp"].is_null() {
             return Err(status::namespace_ends(kind, name, namespace));
         }
+        if let Some(refusal) = self.denials.get(&(kind.kind, name.to_owned())) {
+            return Err(refusal.clone());
+        }
         let quota = self.quotas.get(&(namespace.to_owned(), kind.plural)).copied();
         let used = self.store.list(kind, Some(namespace)).count() as u64;
         match quota.filter(|quota| used >= *quota) {
