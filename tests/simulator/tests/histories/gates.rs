@@ -25,7 +25,7 @@ fn running() -> History {
 
 /// The gate opens as soon as the workers are Ready and in DNS, and nothing is told of it.
 fn assert_opened_with_its_workers(history: &History) {
-    history.until("the launcher is let go", |history| history.is_let_go());
+    history.until("the launcher is let go", History::is_let_go);
     let late = history.opened().saturating_sub(history.ready("pi-worker"));
     assert!(late < 3 * SECOND, "opened {late:?} after the workers were Ready");
     assert_eq!(history.times("StartGateOpened") + history.times("StartGateTimedOut"), 0);
@@ -33,7 +33,7 @@ fn assert_opened_with_its_workers(history: &History) {
 
 /// The gate opens when DNS has forgotten what the launcher that left then may have asked for.
 fn assert_opened_once_forgotten(history: &History, left: Duration) {
-    history.until("the launcher is let go", |history| history.is_let_go());
+    history.until("the launcher is let go", History::is_let_go);
     let waited = history.opened().saturating_sub(left);
     assert!((DNS..DNS + 2 * SECOND).contains(&waited), "opened {waited:?} after the earlier launcher left");
     assert!(history.ready("pi-worker") + 5 * SECOND < history.opened(), "not for its workers");
@@ -67,7 +67,7 @@ fn it_stays_closed_until_dns_knows_every_worker() {
     let published = history.at();
 
     history.release(Held::Publication, &worker(1));
-    history.until("the launcher is let go", |history| history.is_let_go());
+    history.until("the launcher is let go", History::is_let_go);
 
     assert!(history.opened() - published < 3 * SECOND);
     assert_eq!(history.times("StartGateTimedOut"), 0);

@@ -174,9 +174,7 @@ impl History {
     pub fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
         let end = self.at() + LONGEST;
         while !holds(self) {
-            if self.at() >= end {
-                panic!("it did not come about that {what}; the status is {}", self.job()["status"]);
-            }
+            assert!(self.at() < end, "it did not come about that {what}; the status is {}", self.status());
             self.pass(LOOK);
         }
     }

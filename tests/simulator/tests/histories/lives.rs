@@ -85,7 +85,7 @@ fn a_retry_of_the_launcher_is_not_held_back_by_workers_that_are_gone() {
     });
     let made = history.made("Pod", LAUNCHER);
 
-    history.until("it is let go", |history| history.is_let_go());
+    history.until("it is let go", History::is_let_go);
 
     assert!(history.at() - made < SECOND, "let go at {:?}, made at {made:?}", history.at());
 }

@@ -7,6 +7,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::unchecked_time_subtraction,
+    clippy::needless_pass_by_value,
     reason = "a test that fails is to stop"
 )]
 

@@ -4,7 +4,7 @@ use coxswain_simulator::plan::{Deed, Denial};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::history::{History, LAUNCHER, MINUTE, SECOND, annotated, job, worker};
+use crate::history::{History, LAUNCHER, MINUTE, SECOND, Written, annotated, job, worker};
 
 #[test]
 fn a_recreated_job_waits_for_the_old_objects_to_go_and_touches_none() {
@@ -14,7 +14,7 @@ fn a_recreated_job_waits_for_the_old_objects_to_go_and_touches_none() {
     history.make_again(job(2, &json!({})));
     // The garbage collector has not been here yet.
     history.pass(SECOND / 2);
-    let meanwhile: Vec<String> = history.by_operator()[before..].iter().map(|one| one.brief()).collect();
+    let meanwhile: Vec<String> = history.by_operator()[before..].iter().map(Written::brief).collect();
     assert_eq!(meanwhile, ["MPIJob pi"], "its status");
     assert_eq!(history.counters("Launcher"), None);
     assert_eq!(history.counters("Worker"), Some((0, 0, 0)));

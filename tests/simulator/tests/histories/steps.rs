@@ -4,7 +4,7 @@ use coxswain_simulator::plan::Held;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::history::{History, LAUNCHER, MINUTE, SECOND, job, worker};
+use crate::history::{History, LAUNCHER, MINUTE, SECOND, Written, job, worker};
 
 #[test]
 fn everything_is_created_once_pods_last() {
@@ -91,7 +91,7 @@ fn a_changed_service_gets_back_only_what_is_ours() {
     assert_eq!(after["selector"], before["selector"]);
     assert_eq!(after["publishNotReadyAddresses"], before["publishNotReadyAddresses"]);
     assert_eq!(after["x"], 1);
-    let written: Vec<String> = history.by_operator()[writes..].iter().map(|one| one.brief()).collect();
+    let written: Vec<String> = history.by_operator()[writes..].iter().map(Written::brief).collect();
     assert_eq!(written, ["Service pi"]);
 }
 

@@ -4,7 +4,7 @@ use coxswain_simulator::plan::{Ending, Held, Settings};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::history::{History, LAUNCHER, MINUTE, SECOND, annotated, job, timestamp, worker};
+use crate::history::{History, LAUNCHER, MINUTE, SECOND, Written, annotated, job, timestamp, worker};
 
 fn suspended(workers: u32) -> History {
     let history = History::of(job(workers, &json!({"runPolicy": {"suspend": true}})));
@@ -29,7 +29,7 @@ fn a_suspended_job_has_no_pods_and_runs_when_resumed() {
     let resumed = history.at();
     history.until_running();
     history.pass(SECOND);
-    let order: Vec<String> = history.by_operator()[writes..].iter().map(|one| one.brief()).collect();
+    let order: Vec<String> = history.by_operator()[writes..].iter().map(Written::brief).collect();
     let at = |what: &str| order.iter().position(|one| one == what).unwrap();
     assert!(at("Job pi-launcher") < at("Pod pi-worker-0").min(at("Pod pi-worker-1")), "{order:?}");
     assert_eq!(
