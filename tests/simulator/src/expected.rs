@@ -108,19 +108,25 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     must(is("Failed") != succeeds, "it must not have both ends, or none".to_owned());
     must(!is("Running"), "it has ended and runs".to_owned());
     must(job["status"]["completionTime"].is_string(), "it has ended and has no completionTime".to_owned());
-    let kept = match policy["cleanPodPolicy"].as_str() {
-        Some("All" | "Running") => 0,
-        _ => replicas,
-    };
-    // A change, or an end, that came early may have come before everything was made when something went wrong.
-    let has_deadline = !policy["activeDeadlineSeconds"].is_null();
-    let may_differ = kept > 0 && !plan.faults.is_empty() && (plan.users.len() > 1 || has_deadline);
-    must(
-        may_differ || workers.len() as u64 == kept,
-        format!("{} workers are there, and {kept} should be", workers.len()),
-    );
+    let (count, kept) = (workers.len() as u64, kept(policy, replicas));
+    let may_differ = kept > 0 && may_come_early(plan, policy);
+    must(may_differ || count == kept, format!("{count} workers are there, and {kept} should be"));
     must(launchers.len() == usize::from(!expires), format!("there are {} launcher Jobs", launchers.len()));
     wrong
+}
+
+/// How many workers stay.
+fn kept(policy: &Value, replicas: u64) -> u64 {
+    match policy["cleanPodPolicy"].as_str() {
+        Some("All" | "Running") => 0,
+        _ => replicas,
+    }
+}
+
+/// A change, or an end, may have come before everything was made when something went wrong.
+fn may_come_early(plan: &Plan, policy: &Value) -> bool {
+    let has_deadline = !policy["activeDeadlineSeconds"].is_null();
+    !plan.faults.is_empty() && (plan.users.len() > 1 || has_deadline)
 }
 
 /// How a launcher Job ended that is gone at once is seen by nobody who is away meanwhile, or whose watch lags for longer than

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{JOB_NAME, Violations, lag};
+use super::{Violations, lag};
 use crate::{
-    controllers::is_ending,
+    controllers::{has_ended, is_ending},
     network::Network,
     plan::{Fault, Plan},
     server::{
@@ -55,8 +55,12 @@ impl Devices {
             return;
         }
         let pods = self.network.server.all(&POD, Some(namespace));
-        let of_job = |pod: &&Object| pod["metadata"]["labels"][JOB_NAME] == name && !is_ending(pod);
-        let count = pods.iter().filter(of_job).count();
+        // Workers are the job's own pods; what has ended holds nothing.
+        let owner = |pod: &Object| pod["metadata"]["ownerReferences"][0].clone();
+        let is_ours =
+            |pod: &Object| owner(pod)["uid"] == uid || owner(pod)["name"] == format!("{name}-launcher");
+        let holds = |pod: &&Object| is_ours(pod) && !is_ending(pod) && !has_ended(pod);
+        let count = pods.iter().filter(holds).count();
         if count > 0 {
             let seconds = self.within.as_secs();
             self.violations.add("L5", &format!("{name} has {count} pods {seconds} s after it was suspended"));

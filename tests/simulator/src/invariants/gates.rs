@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::{JOB_NAME, JOB_ROLE, Violations, lag};
@@ -22,6 +23,11 @@ use crate::{
 };
 
 const GATE: &str = "coxswain.dev/workers";
+
+const MIN_WORKERS: &str = "coxswain.dev/start-min-workers";
+const TIMEOUT: &str = "coxswain.dev/start-gate-timeout";
+/// Where the job does not say.
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// From workers that were there to a gate that is open, where no watch is made to lag: two writes and their events.
 const REACTION: Duration = Duration::from_secs(5);
@@ -68,7 +74,9 @@ impl Gates {
     /// The smallest job that a leader may still take it for.
     fn fewest(&self, job: &Object, known: &mut Known) -> u64 {
         let now = Instant::now();
-        let workers = job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"].as_u64().unwrap_or(0);
+        let replicas = job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"].as_u64().unwrap_or(0);
+        let least = job["metadata"]["annotations"][MIN_WORKERS].as_str().and_then(|least| least.parse().ok());
+        let workers = least.map_or(replicas, |least: u64| least.min(replicas));
         let sizes = known.sizes.entry(text(job, "uid").to_owned()).or_default();
         if sizes.last().is_none_or(|(_, last)| *last != workers) {
             sizes.push((now, workers));
@@ -82,15 +90,26 @@ impl Gates {
         let slices = self.network.server.all(&ENDPOINT_SLICE, Some(text(job, "namespace")));
         let endpoints: Vec<_> =
             slices.iter().flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten()).collect();
-        (0..workers).all(|index| {
-            let name = format!("{}-worker-{index}", text(job, "name"));
-            let Some(pod) = pods.iter().find(|pod| text(pod, "name") == name) else { return false };
+        let is_there = |pod: &&Object| {
             let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
             let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
             let is_published =
                 || endpoints.iter().any(|endpoint| endpoint["targetRef"]["uid"] == pod["metadata"]["uid"]);
             !is_ending(pod) && ready.any(|condition| condition["status"] == "True") && is_published()
-        })
+        };
+        let worker = format!("{}-worker-", text(job, "name"));
+        let of_job = |pod: &&Object| text(pod, "name").starts_with(&worker);
+        pods.iter().filter(of_job).filter(is_there).count() as u64 >= workers
+    }
+
+    /// The launcher has waited for as long as the job lets it.
+    fn has_waited(&self, job: &Object, pod: &Object) -> bool {
+        let said = job["metadata"]["annotations"][TIMEOUT].as_str();
+        let limit: Duration = said.and_then(parsed).unwrap_or(LONGEST_WAIT);
+        let made: Option<Timestamp> = text(pod, "creationTimestamp").parse().ok();
+        let waited = made.map(|made| self.network.now().duration_since(made));
+        // Times of objects know no fractions of seconds.
+        waited.is_some_and(|waited| waited.as_secs() + 1 >= limit.as_secs().cast_signed())
     }
 
     fn opened(&self, pod: &Object, known: &Known) {
@@ -98,11 +117,19 @@ impl Gates {
         let Some(job) = self.network.server.get(&MPI_JOB, text(pod, "namespace"), name) else { return };
         let uid = text(&job, "uid");
         let is_late = |at: &Instant| Instant::now().duration_since(*at) > self.unheard;
-        if !known.excused.contains(uid) && known.complete.get(uid).is_none_or(is_late) {
+        if !known.excused.contains(uid)
+            && !self.has_waited(&job, pod)
+            && known.complete.get(uid).is_none_or(is_late)
+        {
             let what = format!("the gate of {} opened, and its workers were not there", text(pod, "name"));
             self.violations.add("S5", &what);
         }
     }
+}
+
+/// `90s`, `10m`.
+fn parsed(text: &str) -> Option<Duration> {
+    text.parse::<jiff::SignedDuration>().ok()?.try_into().ok()
 }
 
 fn has_gate(pod: &Object) -> bool {

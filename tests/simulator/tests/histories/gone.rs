@@ -82,6 +82,7 @@ fn a_launcher_that_is_gone_and_whose_end_nobody_saw_does_not_run_again() {
 #[test]
 fn a_job_that_was_suspended_meanwhile_does_not_run_again_either() {
     let history = running();
+    history.breaks("L5");
     history.operator_is_away(MINUTE);
     history.remove("Job", LAUNCHER);
     history.suspend(true);
