@@ -130,8 +130,13 @@ impl Draft<'_> {
         }
     }
 
+    /// Suspended is the job whose launcher Job is: that the status says so also means that what has run was stopped, and may
+    /// run again. One that could not be told may have ended instead.
     fn suspend(&mut self) {
         if self.job.is_suspended() {
+            if self.launcher_has_failed() {
+                return;
+            }
             if self.set(condition::SUSPENDED, true, "MPIJobSuspended", "MPIJob suspended") {
                 self.event(false, "MPIJobSuspended", "MPIJob suspended");
             }
@@ -141,6 +146,11 @@ impl Draft<'_> {
             self.event(false, "MPIJobResumed", "MPIJob resumed");
             self.status.start_time = Some(self.now);
         }
+    }
+
+    /// A write of the launcher Job did not come through in this reconcile.
+    pub(super) fn launcher_has_failed(&self) -> bool {
+        self.outcome.done.failures.iter().any(|failure| failure.object.kind == Kind::Job)
     }
 
     /// Running once the launcher and every worker do; False again only by suspension or the end.
