@@ -117,6 +117,10 @@ test-simulator: plugins ## The operator in virtual time: faults at writes, stale
 soak: plugins ## The simulator: each fault at each place, then new seeds until it is stopped, or something fails
 	@$(SIMULATOR) soak
 
+.PHONY: simulator-mutants
+simulator-mutants: plugins ## Known defects put back: the simulator finds each of them again; half an hour
+	@tests/simulator/mutants/run
+
 .PHONY: simulator-replay
 simulator-replay: plugins ## One history of the simulator, shown: PLAN= a workload, seed:N or a file
 	@$(SIMULATOR) replay "$(PLAN)"

@@ -33,6 +33,15 @@ pub fn check(plan: &Plan, network: &Network) -> Vec<String> {
     wrong
 }
 
+/// Nothing reaches this replica, to the end.
+pub fn is_cut_off(plan: &Plan, replica: usize) -> bool {
+    let is = |fault: &Fault| {
+        matches!(fault, Fault::CutOff { replica: other, to_seconds, .. }
+            if *other == replica && *to_seconds >= plan.horizon_seconds)
+    };
+    plan.faults.iter().any(is)
+}
+
 /// L3: in the end a process that runs holds the lease, and has renewed it within its 15 s.
 pub fn nobody_leads(plan: &Plan, network: &Network, fleet: &Fleet) -> Option<String> {
     let lease = network.server.get(&LEASE, "mpi-operator", "mpi-operator");
@@ -46,6 +55,7 @@ pub fn nobody_leads(plan: &Plan, network: &Network, fleet: &Fleet) -> Option<Str
         Fault::Kill { at_seconds, .. } | Fault::Stop { at_seconds, .. } | Fault::Restart { at_seconds } => {
             is_late(*at_seconds)
         }
+        Fault::CutOff { replica, .. } if is_cut_off(plan, *replica) => plan.replicas > 1,
         Fault::Brownout { to_seconds, .. }
         | Fault::Throttled { to_seconds, .. }
         | Fault::CutOff { to_seconds, .. }

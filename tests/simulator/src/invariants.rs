@@ -65,6 +65,8 @@ fn lag(plan: &Plan) -> Duration {
         Fault::Gap { .. } | Fault::Restart { .. } => Some(3),
         Fault::Brownout { .. } => Some(60),
         // Open watches are silent, which nobody notices before the time is over for which they were asked to last.
+        // A replica that never sees anything never leads.
+        Fault::CutOff { to_seconds, .. } if *to_seconds >= plan.horizon_seconds => None,
         Fault::CutOff { from_seconds, to_seconds, .. } => {
             Some(to_seconds.saturating_sub(*from_seconds) + WATCHES)
         }

@@ -10,6 +10,9 @@ use crate::{
 /// Lags of a stale view: short, longer than the operator believes in its own writes (30 s), and longer than most of it.
 const LAGS: [u64; 3] = [1, 40, 100];
 
+/// Beyond the horizon of any plan.
+const FOR_EVER: u64 = 1 << 20;
+
 /// The plan, with each fault at each of its writes.
 pub fn writes(plan: &Plan) -> Vec<Plan> {
     let reference = life::run(plan);
@@ -109,19 +112,23 @@ pub fn seeded(seed: u64) -> Plan {
             }
             4 => Fault::Kill { replica, at_seconds: second },
             5 => Fault::Restart { at_seconds: second },
-            class => lasting(&dice, class, replica, kind),
+            class => lasting(&dice, class, replica, plan.replicas, kind),
         });
     }
     plan
 }
 
 /// A fault that lasts for a while.
-fn lasting(dice: &Dice, class: u64, replica: usize, kind: &str) -> Fault {
+fn lasting(dice: &Dice, class: u64, replica: usize, replicas: usize, kind: &str) -> Fault {
     let below = |bound: u64, what: &str| dice.number(&["plan", what]) % bound;
     let from_seconds = below(120, "second");
     let to_seconds = from_seconds + 5 + below(55, "length");
     match class {
         6 => Fault::Throttled { from_seconds, to_seconds },
+        // The other replica may stay broken for ever; one that never saw anything must not lead.
+        7 if below(3, "for ever") == 0 && replicas > 1 => {
+            Fault::CutOff { replica, from_seconds: 0, to_seconds: FOR_EVER }
+        }
         7 => Fault::CutOff { replica, from_seconds, to_seconds },
         8 => Fault::BlackHole { kind: kind.to_owned(), from_seconds, to_seconds },
         9 => Fault::SlowLease { from_seconds, to_seconds, seconds: 1 + below(14, "slow") },

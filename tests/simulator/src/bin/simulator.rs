@@ -1,6 +1,6 @@
-//! `simulator test` runs the fixed budget, `simulator every` all that is enumerated, `simulator soak [SEED]` that and then seeds
-//! until it is stopped, and `simulator replay WHAT` runs one plan and shows what happened: WHAT is a plan's file, the name of
-//! a workload, or `seed:N`; with `RUST_LOG=coxswain=debug` the operators' log goes to standard error meanwhile, by virtual time.
+//! `simulator test` runs the fixed budget, `simulator every` all that is enumerated, `simulator find` the budget up to the first
+//! history that fails, `simulator soak [SEED]` everything and then seeds until it is stopped, and `simulator replay WHAT` runs
+//! one plan and shows what happened: WHAT is a plan's file, the name of a workload, or `seed:N`; with `RUST_LOG=coxswain=debug` the operators' log goes to standard error meanwhile, by virtual time.
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
@@ -39,12 +39,13 @@ fn main() -> ExitCode {
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => exit(test(BUDGET)),
         ["every"] => exit(test(usize::MAX)),
+        ["find"] => find(),
         ["soak"] => soak(None),
         ["soak", seed] => soak(seed.parse().ok()),
         ["replay", what] => replay(what),
         _ => {
             println!(
-                "usage: simulator test | every | soak [SEED] | replay FILE | replay WORKLOAD | replay seed:N"
+                "usage: simulator test | every | find | soak [SEED] | replay FILE | replay WORKLOAD | replay seed:N"
             );
             ExitCode::from(2)
         }
@@ -73,6 +74,30 @@ fn test(budget: usize) -> usize {
     failed += stage("seeds", &seeds.map(modes::seeded).collect::<Vec<_>>());
     println!("simulator: {failed} failed, {} s", began.elapsed().as_secs());
     failed
+}
+
+/// Up to the first history that fails, without those that are known to: for a defect that was put back.
+fn find() -> ExitCode {
+    let workloads = workloads::all();
+    let writes = modes::sample(workloads.iter().flat_map(modes::writes).collect(), BUDGET);
+    let views = modes::sample(workloads.iter().flat_map(modes::views).collect(), BUDGET);
+    let seeds = (1..=BUDGET as u64).map(modes::seeded).collect();
+    let mut before = 0;
+    for plans in [workloads, seeds, writes, views] {
+        for (number, plan) in (before + 1..).zip(&plans) {
+            if let Some(rule) = broken(plan).first() {
+                println!("found by history {number}: {}: {rule}", plan.name);
+                return ExitCode::SUCCESS;
+            }
+        }
+        before += plans.len();
+    }
+    println!("not found in {before} histories");
+    ExitCode::FAILURE
+}
+
+fn broken(plan: &Plan) -> Vec<String> {
+    run(plan, false).map_or_else(|panic| vec![panic], |(_, violations)| violations)
 }
 
 fn of(all: usize, what: &str) -> String {

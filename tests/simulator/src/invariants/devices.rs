@@ -28,6 +28,7 @@ pub struct Devices {
 impl Devices {
     pub fn new(plan: &Plan, network: Network, violations: Violations) -> Arc<Self> {
         let bad = plan.faults.iter().map(|fault| match fault {
+            Fault::CutOff { to_seconds, .. } if *to_seconds >= plan.horizon_seconds => Duration::ZERO,
             Fault::Brownout { from_seconds, to_seconds, .. }
             | Fault::Throttled { from_seconds, to_seconds }
             | Fault::CutOff { from_seconds, to_seconds, .. }
