@@ -70,9 +70,13 @@ pub fn least(plan: &Plan, fails: impl Fn(&Plan) -> bool) -> Plan {
     for at in (1..plan.users.len()).rev() {
         change(&|plan| drop(plan.users.remove(at)));
     }
-    let is_of_another = |fault: &Fault| matches!(fault, Fault::Kill { replica, .. } | Fault::Stop { replica, .. } if *replica > 0);
+    let needs_another = |fault: &Fault| match fault {
+        Fault::Kill { replica, .. } | Fault::Stop { replica, .. } => *replica > 0,
+        Fault::CutOff { replica, to_seconds, .. } => *replica > 0 || *to_seconds == FOR_EVER,
+        _ => false,
+    };
     change(&|plan| {
-        if !plan.faults.iter().any(is_of_another) {
+        if !plan.faults.iter().any(needs_another) {
             plan.replicas = 1;
         }
     });
@@ -125,9 +129,9 @@ fn lasting(dice: &Dice, class: u64, replica: usize, replicas: usize, kind: &str)
     let to_seconds = from_seconds + 5 + below(55, "length");
     match class {
         6 => Fault::Throttled { from_seconds, to_seconds },
-        // The other replica may stay broken for ever; one that never saw anything must not lead.
+        // The first one may stay broken for ever: it never sees anything, and must not lead.
         7 if below(3, "for ever") == 0 && replicas > 1 => {
-            Fault::CutOff { replica, from_seconds: 0, to_seconds: FOR_EVER }
+            Fault::CutOff { replica: 0, from_seconds: 0, to_seconds: FOR_EVER }
         }
         7 => Fault::CutOff { replica, from_seconds, to_seconds },
         8 => Fault::BlackHole { kind: kind.to_owned(), from_seconds, to_seconds },
