@@ -130,11 +130,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Suspended is the job whose launcher Job is: that the status says so also means that what has run was stopped, and may
-    /// run again. One that could not be told may have ended instead.
+    /// That the status says Suspended also means that what has run was stopped, and may run again.
     fn suspend(&mut self) {
         if self.job.is_suspended() {
-            if self.launcher_has_failed() {
+            if self.launcher_was_not_reached() {
                 return;
             }
             if self.set(condition::SUSPENDED, true, "MPIJobSuspended", "MPIJob suspended") {
@@ -148,9 +147,11 @@ impl Draft<'_> {
         }
     }
 
-    /// A write of the launcher Job did not come through in this reconcile.
-    pub(super) fn launcher_has_failed(&self) -> bool {
-        self.outcome.done.failures.iter().any(|failure| failure.object.kind == Kind::Job)
+    /// The launcher Job that the status knows of could not be written to in this reconcile. It may have ended, and the status
+    /// must go on saying that it was there.
+    pub(super) fn launcher_was_not_reached(&self) -> bool {
+        phase::had_launcher(self.job.status())
+            && self.outcome.done.failures.iter().any(|failure| failure.object.kind == Kind::Job)
     }
 
     /// Running once the launcher and every worker do; False again only by suspension or the end.

@@ -92,7 +92,7 @@ impl Trial<'_> {
             Err(violations) => return ungranted(&violations),
         };
         match self.follow(&chain, &granted) {
-            Some(trouble) => trouble,
+            Some(failed) => failed,
             None => Tried::Granted(Box::new((plan, granted))),
         }
     }

@@ -19,15 +19,11 @@ impl Draft<'_> {
         let counted = matches!(self.phase, Phase::Active | Phase::Evicted { .. });
         let workers = if counted { workers(self.job, self.observed) } else { ReplicaStatus::default() };
         self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), workers);
-        // One that was to be suspended and was not found may have ended: the entry says that it had been there.
-        if self.launcher_has_failed() {
-            return;
-        }
         let makes_way = |launcher: &ObservedLauncher| launcher.object.deleting && launcher.suspended;
-        if self.observed.launcher_of(self.job).is_none_or(makes_way) {
-            self.status.replica_statuses.remove(REPLICA_LAUNCHER);
-        } else {
+        if self.observed.launcher_of(self.job).is_some_and(|launcher_job| !makes_way(launcher_job)) {
             launcher(self.job, self.observed, &mut self.status);
+        } else if !self.launcher_was_not_reached() {
+            self.status.replica_statuses.remove(REPLICA_LAUNCHER);
         }
     }
 }

@@ -43,10 +43,9 @@ impl Draft<'_> {
     pub(super) fn succeed(&mut self, end: &LauncherEnd) {
         let message = format!("MPIJob {} successfully completed.", self.job.key());
         // A launcher may have run while nobody was there to write when the job began.
-        let began = self.status.start_time;
-        self.status
-            .completion_time
-            .get_or_insert(end.time.unwrap_or(self.now).max(began.unwrap_or_default()));
+        let ended = end.time.unwrap_or(self.now);
+        let ended = self.status.start_time.map_or(ended, |began| ended.max(began));
+        self.status.completion_time.get_or_insert(ended);
         if self.set(condition::SUCCEEDED, true, "MPIJobSucceeded", &message) {
             self.event(false, "MPIJobSucceeded", &message);
             self.update.counts.push(Count::Succeeded);

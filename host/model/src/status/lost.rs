@@ -10,7 +10,6 @@ use jiff::Timestamp;
 
 use super::draft::Draft;
 use crate::{
-    api::resource::REPLICA_WORKER,
     condition,
     job::{LostWorker, ValidJob},
     observed::{LauncherEnd, ObservedPod, ObservedState, PodPhase},
@@ -114,11 +113,11 @@ fn lost(job: &ValidJob, observed: &ObservedState, ended: Timestamp, now: Timesta
     });
     let leaving = ours().filter(|pod| pod.deleting).map(|pod| pod.index);
     let held: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
-    // One that was never there, as it could not be made, is missing, too: but not where the last count had all of them.
-    let counted = job.status().replica_statuses.get(REPLICA_WORKER);
-    let had_all = counted.is_some_and(|count| i64::from(count.active) >= i64::from(job.workers()));
+    // One that a larger `replicas` asked for and that could not be made is missing, too. Of a job that was suspended the spec
+    // has another reason to be a later one: its queue changes it at admission, and does not let it grow.
+    let was_queued = condition::find(job.status(), condition::SUSPENDED).is_some();
     let gone =
-        (0..job.workers()).filter(|index| had_all || was_there(index)).find(|index| !held.contains(index));
+        (0..job.workers()).filter(|index| was_queued || was_there(index)).find(|index| !held.contains(index));
     let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
     let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
     // Workers of an elastic job come and go as it is scaled.

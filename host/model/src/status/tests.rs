@@ -482,3 +482,40 @@ fn the_patch_leads_from_any_status_to_any_other() {
         assert_eq!(&serde_json::from_value::<JobStatus>(stored["status"].clone()).unwrap(), new);
     }
 }
+
+/// Its Job was gone: it may have ended, and must not be made anew as one that was stopped.
+#[test]
+fn a_job_is_not_suspended_before_its_launcher_was() {
+    let (mut raw, mut observed) = running();
+    suspend(&mut raw, true);
+    observed.launcher = None;
+    let not_found = failures(FailureReason::Conflict, &[(Kind::Job, "pi-launcher")]);
+
+    let status = told_of(&raw, &observed, &not_found).status.unwrap();
+
+    assert!(!condition::is_true(&status, condition::SUSPENDED));
+    assert!(status.replica_statuses.contains_key("Launcher"), "there was one");
+}
+
+#[test]
+fn a_job_without_a_launcher_is_suspended_whatever_becomes_of_the_new_one() {
+    let mut raw = raw(2);
+    suspend(&mut raw, true);
+    let refused = failures(FailureReason::Invalid, &[(Kind::Job, "pi-launcher")]);
+
+    let status = told_of(&raw, &ObservedState::default(), &refused).status.unwrap();
+
+    assert!(condition::is_true(&status, condition::SUSPENDED));
+}
+
+#[test]
+fn no_job_ends_before_it_began() {
+    let (mut raw, mut observed) = running();
+    let began = noon() + Duration::from_mins(1);
+    raw.status.as_mut().unwrap().start_time = Some(began);
+    observed.launcher.as_mut().unwrap().end = Some(end(true));
+
+    let status = next(&valid(&raw), &observed, &Outcome::default(), began).status.unwrap();
+
+    assert_eq!(status.completion_time, Some(began));
+}

@@ -91,6 +91,29 @@ fn a_worker_that_is_gone_when_the_launcher_ends_was_lost() {
     assert_eq!(history.created("Pod", &worker(1)), 1);
 }
 
+/// As every job of a queue, whose spec was changed when it was admitted.
+#[test]
+fn the_last_worker_of_a_job_that_was_resumed_is_known_to_have_been_there() {
+    let history = History::of(job(2, &json!({"runPolicy": {"suspend": true}})));
+    history.pass(10 * SECOND);
+    history.suspend(false);
+    history.until_running();
+    history.pass(MINUTE);
+    history.forbid("Pod", &worker(1), "exceeded quota: pods");
+    history.lose_worker(1);
+
+    assert_eq!(success_after(&history, Duration::ZERO), "Failed=True WorkerLost");
+}
+
+#[test]
+fn a_worker_that_a_larger_job_never_got_was_not_lost() {
+    let history = running(&[]);
+    history.forbid("Pod", &worker(2), "exceeded quota: pods");
+    history.scale(3);
+
+    assert_eq!(success_after(&history, MINUTE), "Succeeded=True MPIJobSucceeded");
+}
+
 #[test]
 fn workers_of_an_elastic_job_may_come_and_go() {
     let history = without_worker_1(&[("start-min-workers", "1")]);
