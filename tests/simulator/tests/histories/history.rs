@@ -18,12 +18,14 @@ use coxswain_simulator::{
         Observer,
         ask::Propagation,
         kind::{EVENT, JOB, Kind, MPI_JOB, POD},
-        store::{Change, Object, text},
+        store::{Object, text},
     },
     users::{self, TEAM},
 };
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, time::sleep};
+
+use crate::written::{Changes, Written};
 
 pub const SECOND: Duration = Duration::from_secs(1);
 pub const MINUTE: Duration = Duration::from_mins(1);
@@ -47,34 +49,6 @@ pub struct History {
     /// Rules that this history breaks on purpose.
     broken: Mutex<Vec<&'static str>>,
     runtime: Runtime,
-}
-
-/// Every write, with its time.
-#[derive(Default)]
-struct Changes(Mutex<Vec<Written>>);
-
-/// One write.
-#[derive(Clone)]
-pub struct Written {
-    /// Since the cluster began.
-    pub at: Duration,
-    who: String,
-    change: Change,
-}
-
-impl Observer for Changes {
-    fn changed(&self, who: &str, change: &Change) {
-        let written = Written { at: now(), who: who.to_owned(), change: change.clone() };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(written);
-    }
-}
-
-thread_local! {
-    static BEGAN: std::cell::Cell<Option<tokio::time::Instant>> = const { std::cell::Cell::new(None) };
-}
-
-fn now() -> Duration {
-    BEGAN.get().map(|began| began.elapsed()).unwrap_or_default()
 }
 
 /// An `MPIJob` called `pi`, with more of a spec.
@@ -112,12 +86,11 @@ impl History {
             is_open: true,
         };
         let runtime = life::runtime(&plan);
-        let changes = Arc::new(Changes::default());
-        let life = runtime.block_on(async {
-            BEGAN.set(Some(tokio::time::Instant::now()));
+        let (life, changes) = runtime.block_on(async {
+            let changes = Arc::new(Changes::new());
             let life = Life::start(&plan);
             life.network.server.observe(Arc::clone(&changes) as Arc<dyn Observer>);
-            life
+            (life, changes)
         });
         let history = Self { life, changes, broken: Mutex::default(), runtime };
         history.pass(2 * SECOND);
@@ -298,7 +271,7 @@ impl History {
     /// Since the cluster began.
     pub fn at(&self) -> Duration {
         let _here = self.runtime.enter();
-        now()
+        self.changes.now()
     }
 
     /// The server's time as objects have it.
@@ -539,7 +512,7 @@ impl History {
     }
 
     fn written(&self) -> Vec<Written> {
-        self.changes.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.changes.all()
     }
 
     fn show(&self) {
@@ -547,25 +520,6 @@ impl History {
         for line in lines.iter().skip(lines.len().saturating_sub(SHOWN)) {
             eprintln!("{}", line.chars().take(400).collect::<String>());
         }
-    }
-}
-
-impl Written {
-    pub fn is_new(&self) -> bool {
-        self.change.before.is_none()
-    }
-
-    pub fn name(&self) -> &str {
-        text(self.change.object(), "name")
-    }
-
-    /// `Pod pi-worker-0`.
-    pub fn brief(&self) -> String {
-        format!("{} {}", self.change.kind.kind, self.name())
-    }
-
-    fn is(&self, kind: &str, called: &str) -> bool {
-        self.change.kind.kind == kind && self.name().starts_with(called)
     }
 }
 

@@ -23,3 +23,4 @@ mod scaling;
 mod statuses;
 mod steps;
 mod suspension;
+mod written;

@@ -4,7 +4,10 @@ use coxswain_simulator::plan::{Deed, Denial};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::history::{History, LAUNCHER, MINUTE, SECOND, Written, annotated, job, worker};
+use crate::{
+    history::{History, LAUNCHER, MINUTE, SECOND, annotated, job, worker},
+    written::Written,
+};
 
 #[test]
 fn a_recreated_job_waits_for_the_old_objects_to_go_and_touches_none() {

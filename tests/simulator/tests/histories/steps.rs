@@ -4,7 +4,10 @@ use coxswain_simulator::plan::Held;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::history::{History, LAUNCHER, MINUTE, SECOND, Written, job, worker};
+use crate::{
+    history::{History, LAUNCHER, MINUTE, SECOND, job, worker},
+    written::Written,
+};
 
 #[test]
 fn everything_is_created_once_pods_last() {

@@ -4,7 +4,10 @@ use coxswain_simulator::plan::{Ending, Held, Settings};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::history::{History, LAUNCHER, MINUTE, SECOND, Written, annotated, job, timestamp, worker};
+use crate::{
+    history::{History, LAUNCHER, MINUTE, SECOND, annotated, job, timestamp, worker},
+    written::Written,
+};
 
 fn suspended(workers: u32) -> History {
     let history = History::of(job(workers, &json!({"runPolicy": {"suspend": true}})));
