@@ -222,12 +222,15 @@ func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
 }
 
 func TestPluginConfigMapsHoldTheBytesThatWereGiven(t *testing.T) {
-	component := []byte("\x00asm\r\n\xff\x00 not a real one")
+	component, err := os.ReadFile(filepath.Join(root, "target", "plugins", "openmpi.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "some-mpi.wasm")
 	if err := os.WriteFile(file, component, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := exec.Command(filepath.Join(root, "deploy", "plugins", "render.sh"), file).Output()
+	rendered, err := exec.Command(os.Getenv("COXSWAIN"), "plugin", "pack", file).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +244,7 @@ func TestPluginConfigMapsHoldTheBytesThatWereGiven(t *testing.T) {
 	if got := at(kept, "items", 0, "data", "sha256"); got != fmt.Sprintf("%x", sha256.Sum256(component)) {
 		t.Errorf("sha256 is %v", got)
 	}
-	if _, err := exec.Command(filepath.Join(root, "deploy", "plugins", "render.sh"), file+"x").Output(); err == nil {
+	if _, err := exec.Command(os.Getenv("COXSWAIN"), "plugin", "pack", file+"x").Output(); err == nil {
 		t.Error("a missing file is no error")
 	}
 }

@@ -15,7 +15,7 @@ mod registry;
 mod requests;
 mod reviews;
 mod serving;
-mod settings;
+pub mod settings;
 mod shadow;
 pub mod signature;
 pub mod source;

@@ -14,6 +14,8 @@ use coxswain_model::pin::Digest;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use k8s_openapi::api::core::v1::ConfigMap;
 
+use crate::settings;
+
 /// Label that makes a ConfigMap a plugin's; the value is the plugin's name.
 pub const LABEL_PLUGIN: &str = "coxswain.dev/plugin";
 /// Largest component that a ConfigMap may hold, bytes, after unpacking. A Rust or C component is 15 to 60 KB,
@@ -105,7 +107,7 @@ impl Candidate {
                 )));
             }
         }
-        let settings = text("settings").map_or_else(|| Ok(BTreeMap::new()), settings)?;
+        let settings = text("settings").map_or_else(|| Ok(BTreeMap::new()), settings::parse)?;
         let signature = text("signature").map(str::to_owned);
         Ok(Self { name: name.to_owned(), bytes, digest, settings, signature })
     }
@@ -202,31 +204,6 @@ pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// One `key: value` a line; `#` starts a comment line; quotes around a value are taken off.
-pub fn settings(text: &str) -> Result<BTreeMap<String, String>, Unusable> {
-    let mut settings = BTreeMap::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let wrong = |why: &str| Unusable(format!("data.settings line {}: {why}: {line:?}", number + 1));
-        let (key, value) = line.split_once(':').ok_or_else(|| wrong("must read `key: value`"))?;
-        let key = key.trim();
-        if key.is_empty() {
-            return Err(wrong("must read `key: value`"));
-        }
-        if settings.insert(key.to_owned(), unquoted(value.trim()).to_owned()).is_some() {
-            return Err(wrong("the key is set twice"));
-        }
-    }
-    Ok(settings)
-}
-
-fn unquoted(value: &str) -> &str {
-    ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(value)
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::ByteString;
@@ -312,15 +289,5 @@ mod tests {
             PluginRequest::read("x", &map(&[(WASM, b"abc")], &[("onChange", "wait")])).unwrap_err();
 
         assert_eq!(why, "data.onChange is \"wait\": it must be hold or report");
-    }
-
-    #[test]
-    fn settings_are_lines_and_a_bad_line_is_named() {
-        let read = settings("# ours\nssh-args: \"-o X=1\"\ntree-spawn: false\n").unwrap();
-
-        assert_eq!(read["ssh-args"], "-o X=1");
-        assert_eq!(read["tree-spawn"], "false");
-        assert!(settings("a: 1\nb").unwrap_err().0.contains("line 2"));
-        assert!(settings("a: 1\na: 2").unwrap_err().0.contains("twice"));
     }
 }

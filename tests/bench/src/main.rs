@@ -95,7 +95,7 @@ async fn main() -> Result<()> {
             "measured": measured, "aims": aims, "published": published::MPI_OPERATOR,
         }))?,
     )?;
-    write(&setting.out.join("report.html"), &page::page(&measured, &aims))?;
+    write(&setting.out.join("report.html"), &page::page(&measured, &aims)?)?;
     let missed: Vec<&str> =
         aims.iter().filter(|aim| aim.exact && aim.met == Some(false)).map(|aim| aim.scenario).collect();
     if guard && !missed.is_empty() {

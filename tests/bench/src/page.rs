@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use anyhow::Result;
+use plotters::style::RGBColor;
+
 use crate::{
     aims::Aim,
     measure::{Measured, Size},
@@ -12,22 +15,24 @@ use crate::{
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: light-dark(#1c2127, #e6e9ec); --dim: light-dark(#68737d, #9aa5af);
-  --line: light-dark(#dde2e6, #353c43); --ours: light-dark(#0b6bcb, #5fb0ff); --raw: light-dark(#2f8132, #7bc77e);
-  --mpi: light-dark(#b3541e, #f0a070); --mpi-tuned: light-dark(#8a6d00, #d9c04a); }
+  --line: light-dark(#dde2e6, #353c43); --met: light-dark(#2f8132, #7bc77e); --missed: light-dark(#b3541e, #f0a070); }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 1180px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } p, figcaption { color: var(--dim); }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(460px, 1fr)); gap: 1.5rem; }
-svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { fill: var(--dim); }
-svg .title { fill: var(--ink); font-weight: 600; font-size: 14px; } .grid { stroke: var(--line); fill: none; }
-.line { fill: none; stroke-width: 2; stroke: currentColor; } circle { fill: currentColor; }
-.ours { color: var(--ours); } .raw { color: var(--raw); } .mpi { color: var(--mpi); } .mpi-tuned { color: var(--mpi-tuned); }
+svg { width: 100%; height: auto; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; white-space: nowrap; } .met { color: var(--raw); } .missed { color: var(--mpi); font-weight: 600; }
+th { font-weight: 600; white-space: nowrap; } .met { color: var(--met); } .missed { color: var(--missed); font-weight: 600; }
 ";
 
+/// Colours that can be read on light and on dark pages, and told apart without red and green.
+const OURS: RGBColor = RGBColor(45, 125, 215);
+const RAW: RGBColor = RGBColor(70, 160, 75);
+const MPI_AS_SHIPPED: RGBColor = RGBColor(210, 110, 50);
+const MPI_TUNED: RGBColor = RGBColor(175, 145, 30);
+
 /// All of it.
-pub fn page(measured: &Measured, aims: &[Aim]) -> String {
+pub fn page(measured: &Measured, aims: &[Aim]) -> Result<String> {
     let machine = &measured.machine;
     let bare: Vec<String> = measured.bare_pods.iter().map(|rate| number(*rate)).collect();
     let mut html = format!(
@@ -47,14 +52,14 @@ pub fn page(measured: &Measured, aims: &[Aim]) -> String {
     html.push_str("<h2>Over size</h2>\n<div class=\"plots\">\n");
     for plot in plots(measured) {
         html.push_str("<figure>");
-        html.push_str(&plot.svg());
+        html.push_str(&plot.svg()?);
         html.push_str("</figure>\n");
     }
     html.push_str("</div>\n<h2>Aims</h2>\n<div class=\"scroll\">\n");
     html.push_str(&aims_table(aims));
     html.push_str("</div>\n<h2>Requests of one round</h2>\n<div class=\"scroll\">\n");
     html.push_str(&requests(&measured.sizes));
-    html + "</div>\n"
+    Ok(html + "</div>\n")
 }
 
 type Points = Vec<(f64, f64)>;
@@ -78,19 +83,19 @@ fn many(measured: &Measured, figure: impl Fn(&Size) -> f64) -> Points {
 }
 
 fn ours(points: Points) -> Series {
-    Series { name: "Coxswain", class: "ours", points }
+    Series { name: "Coxswain", colour: OURS, points }
 }
 
 fn raw(points: Points) -> Series {
-    Series { name: "plain client (ceiling)", class: "raw", points }
+    Series { name: "plain client (ceiling)", colour: RAW, points }
 }
 
 fn mpi(points: &[(f64, f64)]) -> Series {
-    Series { name: "MPI Operator", class: "mpi", points: points.to_vec() }
+    Series { name: "MPI Operator", colour: MPI_AS_SHIPPED, points: points.to_vec() }
 }
 
 fn tuned(points: &[(f64, f64)]) -> Series {
-    Series { name: "MPI Operator, tuned", class: "mpi-tuned", points: points.to_vec() }
+    Series { name: "MPI Operator, tuned", colour: MPI_TUNED, points: points.to_vec() }
 }
 
 fn times(measured: &Measured) -> Vec<Plot> {

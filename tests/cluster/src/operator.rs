@@ -124,7 +124,7 @@ impl Operator {
             .with_context(|| format!("reading {path} of {pod} at port {port}"))
     }
 
-    /// The ConfigMap of a plugin; deploy/plugins/render.sh gives it the plugin's name.
+    /// The ConfigMap of a plugin; `coxswain plugin pack` gives it the plugin's name.
     pub async fn plugin(&self, plugin: &str) -> Result<Object> {
         self.api(Kind::ConfigMap).get(plugin).await.with_context(|| format!("reading {plugin}"))
     }

@@ -95,6 +95,22 @@ fn who_may_use_it_and_whether_it_waits_for_approval_is_packed_too() {
 }
 
 #[test]
+fn several_components_are_one_manifest() {
+    let said = coxswain(&["plugin", "pack", &component("mpich"), &component("openmpi"), "--only-for", "hpc"]);
+
+    let maps: Vec<serde_json::Value> = serde_saphyr::from_multiple(&said.out).unwrap();
+    let names: Vec<_> = maps.iter().map(|map| map["metadata"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["mpich", "openmpi"], "{said:?}");
+    assert!(maps.iter().all(|map| map["data"]["namespaces"] == "hpc"));
+
+    let settings = file(&folder("pack-several"), "settings", "tree-spawn: false\n");
+    let said =
+        coxswain(&["plugin", "pack", &component("mpich"), &component("openmpi"), "--settings", &settings]);
+    assert!(said.code == Some(1) && said.out.is_empty(), "{said:?}");
+    assert!(said.err.contains("--settings would hold for each of 2 components"), "{}", said.err);
+}
+
+#[test]
 fn what_the_operator_would_refuse_is_not_packed() {
     let here = folder("pack-refused");
     let settings = file(&here, "settings", "tree-spawn: maybe\n");

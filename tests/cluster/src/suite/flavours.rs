@@ -44,9 +44,8 @@ impl Flavour {
     async fn deploy(&self) -> Result<String> {
         let path = self.path()?;
         let digest = Digest::of(&fs::read(&path).with_context(|| format!("reading {path}"))?).to_string();
-        let render =
-            env::var("COXSWAIN_RENDER_PLUGINS").context("COXSWAIN_RENDER_PLUGINS must name the script")?;
-        run_in_shell(&format!("{render} {path} | kubectl apply -n {NAMESPACE} -f -")).await?;
+        let coxswain = env::var("COXSWAIN_BINARY").context("COXSWAIN_BINARY must name it")?;
+        run_in_shell(&format!("{coxswain} plugin pack {path} | kubectl apply -n {NAMESPACE} -f -")).await?;
         let api = Operator::connect().await?.api(Kind::Event);
         let selection = watcher::Config::default().fields(&format!("involvedObject.name={}", self.plugin));
         let short = digest.get(..12).unwrap_or_default().to_owned();

@@ -1,6 +1,6 @@
 //! The operator of one namespace: `deploy/overlays/namespaced`, which has Roles and none for the cluster.
 
-use std::{fs, path::Path};
+use std::{env, fs, path::Path};
 
 use crate::{
     Job, Operator, Space, audit,
@@ -86,10 +86,10 @@ async fn deploy(namespace: &str) -> Result<()> {
     });
     fs::write(folder.join("kustomization.yaml"), overlay.to_string())?;
     run("kubectl", &["apply", "--server-side", "-k", &folder.display().to_string()]).await?;
-    let render = root.join("deploy/plugins/render.sh").display().to_string();
+    let coxswain = env::var("COXSWAIN_BINARY").context("COXSWAIN_BINARY must name it")?;
     let plugin = root.join("target/plugins/openmpi.wasm").display().to_string();
     let manifest = folder.join("plugin.yaml");
-    fs::write(&manifest, run(&render, &[&plugin]).await?)?;
+    fs::write(&manifest, run(&coxswain, &["plugin", "pack", &plugin]).await?)?;
     run("kubectl", &["-n", namespace, "apply", "--server-side", "-f", &manifest.display().to_string()])
         .await?;
     let deployment = format!("deployment/{NAME}");

@@ -12,6 +12,7 @@ use coxswain_model::pin::Digest;
 use coxswain_sandbox::Plugin;
 
 use coxswain_plugins::{
+    settings,
     source::{self, MAX_COMPONENT, Unusable},
     vectors::{self, Vectors},
 };
@@ -24,7 +25,7 @@ pub struct Named {
     /// The plugin's name, if it is not the file's.
     #[arg(long)]
     name: Option<String>,
-    /// The administrator's settings, one `key: value` a line, as in data.settings of a ConfigMap.
+    /// The administrator's settings, YAML with one `key: value` a line, as in data.settings of a ConfigMap.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Jobs with what the plugin must make of them, as in data.vectors of a ConfigMap; there `job` may be a path, too.
@@ -51,6 +52,21 @@ pub struct Component {
 }
 
 impl Named {
+    /// Another component, under the name of its file and with its own defaults.
+    pub fn file(file: PathBuf) -> Self {
+        Self { file, name: None, settings: None, vectors: None }
+    }
+
+    /// Which flags say something about one component alone.
+    pub fn flags_of_one(&self) -> Vec<&'static str> {
+        let given = [
+            ("--name", self.name.is_some()),
+            ("--settings", self.settings.is_some()),
+            ("--vectors", self.vectors.is_some()),
+        ];
+        given.into_iter().filter_map(|(flag, given)| given.then_some(flag)).collect()
+    }
+
     /// Reads the files.
     pub fn read(&self) -> Result<Component> {
         let file = self.file.display().to_string();
@@ -108,7 +124,7 @@ fn text(file: &Path) -> Result<String> {
 
 /// As in `data.settings` of a ConfigMap.
 pub fn settings(file: &Path) -> Result<BTreeMap<String, String>> {
-    source::settings(&text(file)?)
+    settings::parse(&text(file)?)
         .map_err(|Unusable(why)| anyhow::anyhow!(why))
         .with_context(|| format!("reading {}", file.display()))
 }

@@ -1,6 +1,6 @@
-//! `coxswain plugin pack FILE`: the ConfigMap that brings a component into a cluster.
+//! `coxswain plugin pack FILE...`: the ConfigMaps that bring components into a cluster.
 //!
-//! In: a component, optionally settings, vectors and the key that signs. Out: YAML for `kubectl apply`. What the
+//! In: components, optionally settings and vectors of the one, and the keys that sign. Out: YAML for `kubectl apply`. What the
 //! operator would refuse is refused here.
 
 use std::{
@@ -36,6 +36,9 @@ const MAX_CONFIG_MAP: usize = 1 << 20;
 pub struct Arguments {
     #[command(flatten)]
     named: Named,
+    /// Further components, packed beside the first one; --name, --settings and --vectors go with one component alone.
+    #[arg(value_name = "FILE")]
+    more: Vec<PathBuf>,
     /// Namespace of the ConfigMap; without it, kubectl's -n decides.
     #[arg(long, short)]
     namespace: Option<String>,
@@ -59,16 +62,33 @@ pub struct Arguments {
 
 /// Packs and prints.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let component = arguments.named.read()?;
-    would_serve(&component).with_context(|| format!("packing {}", component.file))?;
-    let map = config_map(&component, arguments)?;
-    let object = serde_json::to_value(&map).context("writing the ConfigMap")?;
+    let of_one = arguments.named.flags_of_one();
+    ensure!(
+        arguments.more.is_empty() || of_one.is_empty(),
+        "{} would hold for each of {} components: pack the one that it is meant for by itself",
+        of_one.join(" and "),
+        arguments.more.len() + 1
+    );
+    // All of them before the first is printed: what is half a manifest must not be applied.
+    let mut maps = vec![packed(&arguments.named, arguments)?];
+    for file in &arguments.more {
+        maps.push(packed(&Named::file(file.clone()), arguments)?);
+    }
     let mut out = io::stdout().lock();
-    match arguments.output {
-        Format::Text => write!(out, "---\n{}", serde_saphyr::to_string(&object)?)?,
-        Format::Json => writeln!(out, "{object}")?,
+    for map in maps {
+        let object = serde_json::to_value(&map).context("writing the ConfigMap")?;
+        match arguments.output {
+            Format::Text => write!(out, "---\n{}", serde_saphyr::to_string(&object)?)?,
+            Format::Json => writeln!(out, "{object}")?,
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn packed(named: &Named, arguments: &Arguments) -> Result<ConfigMap> {
+    let component = named.read()?;
+    would_serve(&component).with_context(|| format!("packing {}", component.file))?;
+    config_map(&component, arguments)
 }
 
 /// A component that the operator refuses is not worth shipping.
@@ -106,7 +126,7 @@ fn config_map(component: &Component, arguments: &Arguments) -> Result<ConfigMap>
         data.insert("signature".to_owned(), signatures);
     }
     let texts: usize = data.values().map(String::len).sum();
-    let (key, bytes) = packed(component, arguments.gzip, texts)?;
+    let (key, bytes) = binary_data(component, arguments.gzip, texts)?;
     let map = ConfigMap {
         metadata: ObjectMeta {
             name: Some(component.name.clone()),
@@ -138,7 +158,7 @@ fn signatures(component: &Component, keys: &[PathBuf]) -> Result<String> {
 }
 
 /// As it is where it fits beside `texts` bytes, else compressed.
-fn packed(component: &Component, gzip: bool, texts: usize) -> Result<(&'static str, Vec<u8>)> {
+fn binary_data(component: &Component, gzip: bool, texts: usize) -> Result<(&'static str, Vec<u8>)> {
     if !gzip && component.bytes.len() + texts <= MAX_CONFIG_MAP {
         return Ok((WASM, component.bytes.clone()));
     }
