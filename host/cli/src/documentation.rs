@@ -18,6 +18,7 @@ use coxswain_model::{
     plan::SettingKind,
 };
 use coxswain_sandbox::Sandbox;
+use coxswain_test_support::components;
 use prometheus::core::Desc;
 
 use crate::flags::{Flags, OURS};
@@ -139,12 +140,10 @@ fn metrics_are_documented() {
 
 /// The settings of shipped plugins; those that several declare alike are one row.
 fn settings(names: &[&str]) -> String {
-    let folder = env::var_os("COXSWAIN_PLUGINS").map_or_else(|| root().join("target/plugins"), PathBuf::from);
     let sandbox = Sandbox::new().unwrap();
     let mut rows: Vec<(SettingKind, Vec<String>)> = Vec::new();
     for name in names {
-        let bytes = fs::read(folder.join(name).with_extension("wasm")).expect("run `make plugins`");
-        let plugin = sandbox.load(name, &bytes, MAX_COMPONENT).unwrap();
+        let plugin = sandbox.load(name, &components::bytes(name), MAX_COMPONENT).unwrap();
         for kind in &plugin.descriptor().settings {
             match rows.iter_mut().find(|(known, _)| known == kind) {
                 Some((_, by)) => by.push(code(name)),

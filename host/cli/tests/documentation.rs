@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
+
+use coxswain_test_support::components;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -33,7 +35,7 @@ fn renders(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn every_command_on_an_example_works_in_a_clone() {
-    let plugins = env::var("COXSWAIN_PLUGINS").unwrap_or_else(|_| "target/plugins".to_owned());
+    let plugins = components::folder().display().to_string();
     let mut tried = 0;
     for file in files("docs", "md").into_iter().chain([root().join("README.md")]) {
         for words in renders(&fs::read_to_string(&file).unwrap()) {

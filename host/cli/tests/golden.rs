@@ -14,19 +14,17 @@ use std::{
 };
 
 use coxswain_model::pin::Digest;
+use coxswain_test_support::components;
 use pretty_assertions::StrComparison;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn plugins() -> PathBuf {
-    env::var_os("COXSWAIN_PLUGINS").map_or_else(|| root().join("target/plugins"), PathBuf::from)
-}
-
 /// A plugin's digest differs between compilers, so the golden files name the plugin in its place.
 fn names_of_digests() -> BTreeMap<String, String> {
-    let files = fs::read_dir(plugins()).unwrap_or_else(|error| panic!("{error}: run `make plugins` first"));
+    let files = fs::read_dir(components::folder())
+        .unwrap_or_else(|error| panic!("{error}: run `make plugins` first"));
     let paths = files.map(|file| file.unwrap().path());
     let components = paths.filter(|path| path.extension().is_some_and(|extension| extension == "wasm"));
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -39,7 +37,7 @@ fn render(case: &Path) -> (&'static str, String) {
         .arg("render")
         .arg(case.join("job.yaml"))
         .arg("--plugin-dir")
-        .arg(plugins())
+        .arg(components::folder())
         .args(arguments.lines())
         .output()
         .unwrap();

@@ -9,7 +9,7 @@
     reason = "a program for people that may fail"
 )]
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use coxswain_cluster::{job_row::JobRow, kind::Watched as _, kinds::DecodedPod};
 use coxswain_model::{
@@ -24,6 +24,7 @@ use coxswain_model::{
     status::{self, Outcome},
 };
 use coxswain_plugins::{Plugins, Rules};
+use coxswain_test_support::{components, job::Job};
 use divan::{AllocProfiler, Bencher, black_box};
 use jiff::Timestamp;
 use serde_json::json;
@@ -40,8 +41,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 static PLUGINS: LazyLock<Plugins> = LazyLock::new(|| {
     let rules = Rules { policy: ClusterPolicy::default(), ..Rules::default() };
     let plugins = Plugins::new(rules).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins");
-    RUNTIME.block_on(plugins.load_bundled(&folder)).unwrap();
+    RUNTIME.block_on(plugins.load_bundled(&components::folder())).unwrap();
     plugins
 });
 
@@ -52,16 +52,7 @@ fn main() {
 fn raw(workers: u32) -> MpiJob {
     let env: Vec<_> =
         (0..60).map(|n| json!({"name": format!("SETTING_{n:02}"), "value": "x".repeat(20)})).collect();
-    let container = json!({"name": "main", "image": "registry.example/team/image:1", "env": env});
-    let template = json!({"spec": {"containers": [container]}});
-    serde_json::from_value(json!({
-        "metadata": {"name": "pi", "namespace": "team-a", "uid": "u", "resourceVersion": "1", "generation": 1},
-        "spec": {"slotsPerWorker": 8, "mpiReplicaSpecs": {
-            "Launcher": {"replicas": 1, "template": template},
-            "Worker": {"replicas": workers, "template": template},
-        }},
-    }))
-    .unwrap()
+    Job::new("pi", workers).stored("team-a", "u").containers("env", env).set("/spec/slotsPerWorker", 8).read()
 }
 
 fn valid(workers: u32) -> ValidJob {

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use coxswain_model::view::Setting;
 
-use crate::source::Unusable;
-
 /// Reads `data.settings`, a YAML mapping from keys to scalars. A scalar stays the text that was written: `yes`, `1.10` and
 /// `0x1F` reach the plugin so, quotes and comments do not. A key without a value is set to the empty text.
-pub fn parse(text: &str) -> Result<BTreeMap<String, String>, Unusable> {
+pub fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     let settings: Option<BTreeMap<String, Option<String>>> =
         serde_saphyr::from_str(text).map_err(|error| {
-            Unusable(format!("data.settings must be YAML, one `key: value` a line, each key once: {error}"))
+            format!("data.settings must be YAML, one `key: value` a line, each key once: {error}")
         })?;
     Ok(settings.into_iter().flatten().map(|(key, value)| (key, value.unwrap_or_default())).collect())
 }
@@ -79,7 +77,7 @@ mod tests {
             ("a:\n  b: 1", "line 2"),
             ("- a", "line 1"),
         ] {
-            let Unusable(why) = parse(text).unwrap_err();
+            let why = parse(text).unwrap_err();
             assert!(why.starts_with("data.settings must be YAML") && why.contains(place), "{text:?}: {why}");
         }
     }

@@ -107,7 +107,8 @@ impl Candidate {
                 )));
             }
         }
-        let settings = text("settings").map_or_else(|| Ok(BTreeMap::new()), settings::parse)?;
+        let settings =
+            text("settings").map(settings::parse).transpose().map_err(Unusable)?.unwrap_or_default();
         let signature = text("signature").map(str::to_owned);
         Ok(Self { name: name.to_owned(), bytes, digest, settings, signature })
     }

@@ -4,7 +4,6 @@
 //! requests arrive, so that neither a watch nor a probe stands between.
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
     fs::File,
     io::{BufRead, BufReader},
@@ -14,8 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use jiff::Timestamp;
-use serde::Deserialize;
+use coxswain_test_support::audit::{Entry, seconds};
 
 /// How long the follower sleeps at the end of the file.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -148,69 +146,23 @@ pub fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    stage: &'a str,
-    verb: &'a str,
-    #[serde(rename = "requestURI", default)]
-    request_uri: Cow<'a, str>,
-    user: User<'a>,
-    #[serde(borrow, default)]
-    object_ref: ObjectRef<'a>,
-    #[serde(default)]
-    response_status: Status,
-    request_received_timestamp: Timestamp,
-    stage_timestamp: Timestamp,
-}
-
-#[derive(Deserialize)]
-struct User<'a> {
-    username: &'a str,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ObjectRef<'a> {
-    resource: &'a str,
-    subresource: &'a str,
-    namespace: &'a str,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    code: u16,
-}
-
-/// A watch counts when it begins; everything else when it is over.
 fn parse(line: &[u8]) -> Option<(Box<str>, Request)> {
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
-    let who = match line.user.username {
+    let entry = Entry::read(line)?;
+    let who = match &*entry.user {
         OPERATOR => Who::Operator,
         PLAIN => Who::Plain,
         _ => return None,
     };
-    if line.stage != if line.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" } {
-        return None;
-    }
-    let ObjectRef { resource, subresource, namespace } = line.object_ref;
-    let kind =
-        if subresource.is_empty() { resource.into() } else { format!("{resource}/{subresource}").into() };
-    let compares = line.verb == "list" && line.request_uri.contains(COMPARES);
+    let compares = entry.verb == "list" && entry.uri.contains(COMPARES);
     let request = Request {
         who,
-        verb: if compares { "compare" } else { line.verb }.into(),
-        kind,
-        code: line.response_status.code,
-        received: seconds(line.request_received_timestamp),
-        answered: seconds(line.stage_timestamp),
+        verb: if compares { "compare".into() } else { entry.verb.into() },
+        kind: entry.resource.into(),
+        code: entry.code,
+        received: seconds(entry.received),
+        answered: seconds(entry.answered),
     };
-    Some((namespace.into(), request))
-}
-
-fn seconds(time: Timestamp) -> f64 {
-    Duration::try_from(time.as_duration()).unwrap_or_default().as_secs_f64()
+    Some((entry.namespace.into(), request))
 }
 
 #[cfg(test)]
@@ -219,19 +171,18 @@ mod tests {
 
     #[test]
     fn a_line_of_the_operator_is_read_and_others_are_not() {
-        let line = |user: &str| {
+        let line = |user: &str, uri: &str| {
             format!(
-                r#"{{"stage":"ResponseComplete","verb":"create","user":{{"username":"{user}"}},
-                "objectRef":{{"resource":"pods","subresource":"binding","namespace":"n"}},
-                "responseStatus":{{"metadata":{{}},"code":201}},
+                r#"{{"stage":"ResponseComplete","verb":"list","user":{{"username":"{user}"}},"requestURI":"{uri}",
+                "objectRef":{{"resource":"pods","namespace":"n"}},"responseStatus":{{"code":200}},
                 "requestReceivedTimestamp":"2026-01-01T00:00:00.250000Z","stageTimestamp":"2026-01-01T00:00:00.500000Z"}}"#
             )
         };
-        let (namespace, request) = parse(line(OPERATOR).as_bytes()).unwrap();
-        assert_eq!((&*namespace, &*request.kind, request.code), ("n", "pods/binding", 201));
-        assert!(request.writes() && request.ours());
-        assert!((request.answered - request.received - 0.25).abs() < 1e-6);
-        assert!(parse(line("system:serviceaccount:kube-system:job-controller").as_bytes()).is_none());
-        assert!(parse(b"{\"stage\":").is_none());
+        let (namespace, request) = parse(line(OPERATOR, "/api/v1/pods?limit=100").as_bytes()).unwrap();
+        assert_eq!((&*namespace, &*request.kind, &*request.verb), ("n", "pods", "list"));
+        assert!(!request.writes() && request.ours());
+        let (_, compares) = parse(line(OPERATOR, "/api/v1/pods?limit=500").as_bytes()).unwrap();
+        assert_eq!(&*compares.verb, "compare");
+        assert!(parse(line("system:serviceaccount:kube-system:job-controller", "").as_bytes()).is_none());
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use coxswain_test_support::job::Job;
 use serde_json::{Value, json};
 
 use crate::setting::Setting;
@@ -14,6 +15,9 @@ use crate::setting::Setting;
 const NAME: &str = "zz-name";
 const NAMESPACE: &str = "zz-namespace";
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Never pulled: the nodes are fake.
+pub const IMAGE: &str = "registry.example/team/image:1";
 
 /// What every job of a scenario looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,30 +52,15 @@ impl Shape {
     }
 
     fn named(self, namespace: &str, name: &str) -> Value {
-        let container = |name: &str| json!({"name": name, "image": "registry.example/team/image:1"});
-        let mut workers = json!({"containers": [container("main")]});
-        if self.realistic {
-            let env: Vec<Value> =
-                (0..60_u64).map(|n| json!({"name": format!("SETTING_{n:02}"), "value": text(n)})).collect();
-            let mut main = container("main");
-            main["env"] = env.into();
-            workers = json!({"nodeName": "fake-00", "containers": [main, container("beside")]});
-        }
-        let mut launcher = container("main");
-        launcher["command"] = json!(["mpirun", "/home/mpiuser/pi"]);
-        json!({
-            "apiVersion": "kubeflow.org/v2beta1",
-            "kind": "MPIJob",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {
-                "slotsPerWorker": 1,
-                "runPolicy": {"cleanPodPolicy": "All"},
-                "mpiReplicaSpecs": {
-                    "Launcher": {"replicas": 1, "template": {"spec": {"containers": [launcher]}}},
-                    "Worker": {"replicas": self.workers, "template": {"spec": workers}},
-                },
-            },
-        })
+        let job = Job::new(name, self.workers)
+            .containers("name", "main")
+            .containers("image", IMAGE)
+            .launcher_container("command", json!(["mpirun", "/home/mpiuser/pi"]))
+            .run_policy("cleanPodPolicy", "All")
+            .set("/metadata/namespace", namespace)
+            .set("/spec/slotsPerWorker", 1);
+        let job = if self.realistic { realistic(job) } else { job };
+        job.manifest().clone()
     }
 
     /// Every object that the operator makes of one such job, by its own `render`; only the gate of the launcher is
@@ -94,6 +83,16 @@ impl Shape {
         let lines = String::from_utf8(output.stdout)?;
         lines.lines().map(Template::read).collect::<Result<_>>().map(Rendered)
     }
+}
+
+/// Two containers and 3 KB of environment a worker, bound to a node from the start.
+fn realistic(job: Job) -> Job {
+    let env: Vec<Value> =
+        (0..60_u64).map(|n| json!({"name": format!("SETTING_{n:02}"), "value": text(n)})).collect();
+    let containers =
+        [json!({"name": "main", "image": IMAGE, "env": env}), json!({"name": "beside", "image": IMAGE})];
+    job.set("/spec/mpiReplicaSpecs/Worker/template/spec/nodeName", "fake-00")
+        .set("/spec/mpiReplicaSpecs/Worker/template/spec/containers", containers.to_vec())
 }
 
 /// The `index`th job's name.

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_series_without_points_is_not_drawn() {
         let series = |name, points| Series { name, colour: RED, points };
-        let series = vec![series("ours", vec![(1.0, 2.0), (10.0, 3.0)]), series("raw", vec![])];
+        let series = [series("ours", vec![(1.0, 2.0), (10.0, 3.0)]), series("raw", vec![])];
         for logarithmic in [true, false] {
             let series = series.iter().map(|s| Series { points: s.points.clone(), ..*s }).collect();
             let svg = Plot { title: "t", x: "x", y: "y", logarithmic, series }.svg().unwrap();

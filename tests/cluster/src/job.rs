@@ -7,29 +7,22 @@ use serde_json::{Value, json};
 /// An MPI implementation, sshd and pi; tests/images builds them. `COXSWAIN_PI_IMAGE` names others, without the tag.
 const IMAGE: &str = "localhost/coxswain-pi";
 
-/// An MPIJob that is being written.
+/// An `MPIJob` that is being written.
 #[derive(Clone, Debug)]
-pub struct Job(Value);
+pub struct Job(coxswain_test_support::job::Job);
 
 impl Job {
     /// Two workers compute pi within a moment and are removed afterwards.
     pub fn pi(name: &str) -> Self {
-        let worker = container(&["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]);
-        let launcher = container(&["mpirun", "-n", "2", "/home/mpiuser/pi", "1000000"]);
-        Self(json!({
-            "apiVersion": "kubeflow.org/v2beta1",
-            "kind": "MPIJob",
-            "metadata": { "name": name, "annotations": {} },
-            "spec": {
-                "slotsPerWorker": 1,
-                "runPolicy": { "cleanPodPolicy": "Running" },
-                "sshAuthMountPath": "/home/mpiuser/.ssh",
-                "mpiReplicaSpecs": {
-                    "Launcher": { "replicas": 1, "template": { "spec": { "containers": [launcher] } } },
-                    "Worker": { "replicas": 2, "template": { "spec": { "containers": [worker] } } },
-                },
-            },
-        }))
+        let worker = container("main", &json!(["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]));
+        let launcher = container("main", &json!(["mpirun", "-n", "2", "/home/mpiuser/pi", "1000000"]));
+        let job = coxswain_test_support::job::Job::new(name, 2)
+            .run_policy("cleanPodPolicy", "Running")
+            .set("/spec/slotsPerWorker", 1)
+            .set("/spec/sshAuthMountPath", "/home/mpiuser/.ssh")
+            .set("/spec/mpiReplicaSpecs/Launcher/template/spec/containers", vec![launcher])
+            .set("/spec/mpiReplicaSpecs/Worker/template/spec/containers", vec![worker]);
+        Self(job)
     }
 
     /// The same with another MPI: the tag of its image and its name in `spec.mpiImplementation`.
@@ -43,20 +36,17 @@ impl Job {
 
     /// A variable of the launcher's main container.
     #[must_use]
-    pub fn launcher_env(mut self, name: &str, value: &str) -> Self {
-        let main = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0";
-        let variable = json!({ "name": name, "value": value });
-        if let Some(Value::Object(container)) = self.0.pointer_mut(main)
-            && let Value::Array(env) = container.entry("env").or_insert_with(|| json!([]))
-        {
-            env.push(variable);
-        }
-        self
+    pub fn launcher_env(self, name: &str, value: &str) -> Self {
+        let env = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/env";
+        let mut all = self.manifest().pointer(env).and_then(Value::as_array).cloned().unwrap_or_default();
+        all.push(json!({ "name": name, "value": value }));
+        self.set(env, all)
     }
 
     /// The job of a manifest, under another name.
     pub fn of_yaml(yaml: &str, name: &str) -> anyhow::Result<Self> {
-        Ok(Self(serde_saphyr::from_str(yaml)?).set("/metadata/name", name))
+        let manifest: Value = serde_saphyr::from_str(yaml)?;
+        Ok(Self(manifest.into()).set("/metadata/name", name))
     }
 
     /// The launcher runs for as long as its file /tmp/done is missing; see [`crate::Space::finish`].
@@ -67,7 +57,7 @@ impl Job {
     /// `spec.mpiReplicaSpecs.Worker.replicas`.
     #[must_use]
     pub fn workers(self, count: u32) -> Self {
-        self.set("/spec/mpiReplicaSpecs/Worker/replicas", count)
+        Self(self.0.workers(count))
     }
 
     /// The launcher's main container runs this shell script.
@@ -85,7 +75,7 @@ impl Job {
     /// A field of the workers' main container.
     #[must_use]
     pub fn worker_container(self, field: &str, value: Value) -> Self {
-        self.set(&format!("/spec/mpiReplicaSpecs/Worker/template/spec/containers/0/{field}"), value)
+        Self(self.0.worker_container(field, value))
     }
 
     /// The workers are Ready for as long as their container has this file.
@@ -105,9 +95,8 @@ impl Job {
     /// The workers' sshd starts this much later.
     #[must_use]
     pub fn workers_start_late(self, seconds: u32) -> Self {
-        let wait =
-            Self(container(&[])).set("/name", "wait").set("/command", shell(&format!("sleep {seconds}")));
-        self.set("/spec/mpiReplicaSpecs/Worker/template/spec/initContainers", vec![wait.0])
+        let wait = container("wait", &shell(&format!("sleep {seconds}")));
+        self.set("/spec/mpiReplicaSpecs/Worker/template/spec/initContainers", vec![wait])
     }
 
     /// The workers are Ready once their sshd listens.
@@ -119,40 +108,29 @@ impl Job {
     /// A field of `spec.runPolicy`.
     #[must_use]
     pub fn run_policy(self, field: &str, value: impl Into<Value>) -> Self {
-        self.set(&format!("/spec/runPolicy/{field}"), value)
+        Self(self.0.run_policy(field, value))
     }
 
     /// An annotation of the job.
     #[must_use]
     pub fn annotate(self, key: &str, value: &str) -> Self {
-        // A slash in a key is written `~1` in a pointer.
-        self.set(&format!("/metadata/annotations/{}", key.replace('/', "~1")), value)
+        Self(self.0.annotate(key, value))
     }
 
     /// Sets the value at a JSON pointer; its parent must exist, or nothing is set.
     #[must_use]
-    pub fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
-        let Some((parent, key)) = pointer.rsplit_once('/') else { return self };
-        match self.0.pointer_mut(parent) {
-            Some(Value::Object(fields)) => drop(fields.insert(key.replace("~1", "/"), value.into())),
-            Some(Value::Array(_)) => {
-                if let Some(place) = self.0.pointer_mut(pointer) {
-                    *place = value.into();
-                }
-            }
-            _ => {}
-        }
-        self
+    pub fn set(self, pointer: &str, value: impl Into<Value>) -> Self {
+        Self(self.0.set(pointer, value))
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        self.0.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+        self.0.name()
     }
 
     /// As it is sent.
     pub fn manifest(&self) -> &Value {
-        &self.0
+        self.0.manifest()
     }
 }
 
@@ -161,9 +139,9 @@ fn pi_image(tag: &str) -> String {
     format!("{}:{tag}", name.as_deref().unwrap_or(IMAGE))
 }
 
-fn container(command: &[&str]) -> Value {
+fn container(name: &str, command: &Value) -> Value {
     json!({
-        "name": "main",
+        "name": name,
         "image": pi_image("openmpi4"),
         "securityContext": { "runAsUser": 1000 },
         "command": command,

@@ -13,6 +13,7 @@ use coxswain_cluster::keys;
 use coxswain_model::desired::secret::KeyPair;
 use coxswain_plugins::{Load, Loader};
 use coxswain_sandbox::{Plugin, Refused, Sandbox};
+use coxswain_test_support::components;
 
 /// Key pairs that runs share: nothing depends on which one a job gets.
 const PAIRS: usize = 8;
@@ -63,9 +64,8 @@ pub fn folder() -> PathBuf {
         let target = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target");
         let folder = target.join("simulator/plugins");
         std::fs::create_dir_all(&folder).expect("a folder");
-        let built = target.join("plugins/openmpi.wasm");
-        std::fs::copy(&built, folder.join("openmpi.wasm"))
-            .unwrap_or_else(|error| panic!("{}: {error}; build it with `make plugins`", built.display()));
+        let built = components::bytes("openmpi");
+        std::fs::write(folder.join("openmpi.wasm"), built).expect("a file in it");
         folder
     };
     FOLDER.get_or_init(make).clone()

@@ -1,10 +1,12 @@
 //! The binary, components, and files to hand to it.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
+
+use coxswain_test_support::components;
 
 /// The checkout.
 pub fn root() -> PathBuf {
@@ -13,11 +15,7 @@ pub fn root() -> PathBuf {
 
 /// A component that `make plugins` built.
 pub fn component(name: &str) -> String {
-    let folder = env::var_os("COXSWAIN_PLUGINS").map_or_else(|| root().join("target/plugins"), PathBuf::from);
-    let shipped = folder.join(name).with_extension("wasm");
-    let path =
-        if shipped.exists() { shipped } else { folder.join("unshipped").join(name).with_extension("wasm") };
-    assert!(path.exists(), "{} is missing: run `make plugins`", path.display());
+    let path = components::path(name);
     path.to_str().unwrap().to_owned()
 }
 

@@ -1,7 +1,5 @@
 //! With the components that `make plugins` built, and a job in the index.
 
-use std::{env, fs, path::PathBuf};
-
 use coxswain_model::{
     api::MpiJob,
     desired::Gang,
@@ -15,20 +13,12 @@ use serde_json::json;
 use super::*;
 use crate::{Access, LiveJobs, NoPlan, Rules, Signatures, Trust, source::Rollback};
 use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey, named::Named};
+use coxswain_test_support::{components::bytes as component, job::Job};
 
 const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
 MCowBQYDK2VwAyEAzzlKWmxHpoSn1cm31JprQS+TmN06dHP6ADuahGwfxoQ=
 -----END PUBLIC KEY-----
 ";
-
-fn component(name: &str) -> Vec<u8> {
-    let workspace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
-    let plugins = target.join("plugins");
-    let file = PathBuf::from(name).with_extension("wasm");
-    let bytes = fs::read(plugins.join(&file)).or_else(|_| fs::read(plugins.join("unshipped").join(&file)));
-    bytes.unwrap_or_else(|error| panic!("{name}: {error}; run `make plugins`"))
-}
 
 /// The same component with other bytes: a custom section more, which nobody reads.
 fn rebuilt(name: &str, build: u8) -> Vec<u8> {
@@ -42,18 +32,11 @@ fn request(name: &str, bytes: Vec<u8>, settings: &[(&str, &str)]) -> PluginReque
 }
 
 fn raw(annotations: &serde_json::Value) -> MpiJob {
-    let template =
-        json!({ "spec": { "containers": [{ "name": "main", "image": "x", "command": ["mpirun"] }] } });
-    let raw = json!({
-        "metadata": {
-            "name": "pi", "namespace": "team-a", "uid": "u1", "resourceVersion": "1", "annotations": annotations,
-        },
-        "spec": { "mpiReplicaSpecs": {
-            "Launcher": { "template": template },
-            "Worker": { "replicas": 2, "template": template },
-        } },
-    });
-    serde_json::from_value(raw).unwrap()
+    Job::new("pi", 2)
+        .stored("team-a", "u1")
+        .containers("command", json!(["mpirun"]))
+        .set("/metadata/annotations", annotations.clone())
+        .read()
 }
 
 fn valid(raw: &MpiJob) -> ValidJob {

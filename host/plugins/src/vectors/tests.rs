@@ -1,18 +1,11 @@
-use std::{env, fs, path::Path};
-
 use coxswain_sandbox::Sandbox;
+use coxswain_test_support::components;
 use pretty_assertions::assert_eq;
 
 use super::*;
 
 fn plugin(name: &str) -> Plugin {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = env::var_os("COXSWAIN_PLUGINS").map_or_else(|| root.join("target/plugins"), Into::into);
-    let path = folder.join(name).with_extension("wasm");
-    let bytes = fs::read(&path)
-        .or_else(|_| fs::read(folder.join("unshipped").join(name).with_extension("wasm")))
-        .unwrap_or_else(|error| panic!("{}: {error}; run `make plugins`", path.display()));
-    Sandbox::new().unwrap().load(name, &bytes, 1 << 20).unwrap()
+    Sandbox::new().unwrap().load(name, &components::bytes(name), 1 << 20).unwrap()
 }
 
 fn failures(name: &str, text: &str) -> Vec<String> {

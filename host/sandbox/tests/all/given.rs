@@ -2,13 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
-    path::PathBuf,
     sync::{Mutex, OnceLock, PoisonError},
 };
 
 use coxswain_model::view::{ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting};
 use coxswain_sandbox::{Chain, Link, Plugin, Sandbox};
+pub use coxswain_test_support::components::bytes;
 
 /// Room for everything that tests load.
 pub const BOUND: usize = 1 << 20;
@@ -17,17 +16,6 @@ pub const BOUND: usize = 1 << 20;
 pub fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     SANDBOX.get_or_init(|| Sandbox::new().unwrap())
-}
-
-/// The bytes of a component that `make plugins` built.
-pub fn bytes(name: &str) -> Vec<u8> {
-    let workspace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let target = || env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
-    let folder = env::var_os("COXSWAIN_PLUGINS").map_or_else(|| target().join("plugins"), PathBuf::from);
-    let places = ["unshipped", "examples"].map(|place| folder.join(place).join(name).with_extension("wasm"));
-    let shipped = folder.join(name).with_extension("wasm");
-    let path = places.into_iter().find(|path| path.exists()).unwrap_or(shipped);
-    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `make plugins`", path.display()))
 }
 
 /// Loaded once a process: unoptimized, the compiler takes its time.

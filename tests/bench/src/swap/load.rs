@@ -3,6 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use anyhow::{Context as _, Result};
+use coxswain_test_support::job::Job;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::{
@@ -14,6 +15,7 @@ use tokio::{
 use super::{LIVE, NEW, builds::PLUGINS};
 use crate::{
     api::{Api, JSON, MERGE_PATCH},
+    job::IMAGE,
     setting::Setting,
 };
 
@@ -92,20 +94,10 @@ async fn submit(api: &Api, namespace: &str, name: &str, index: u32, workers: u32
 
 fn job(name: &str, index: u32, workers: u32) -> Value {
     let implementation = PLUGINS[index as usize % PLUGINS.len()].implementation;
-    let container = json!({"name": "main", "image": "registry.example/team/image:1"});
-    let mut launcher = container.clone();
-    launcher["command"] = json!(["mpirun", "/home/mpiuser/pi"]);
-    json!({
-        "apiVersion": "kubeflow.org/v2beta1",
-        "kind": "MPIJob",
-        "metadata": {"name": name},
-        "spec": {
-            "mpiImplementation": implementation,
-            "slotsPerWorker": 1,
-            "mpiReplicaSpecs": {
-                "Launcher": {"replicas": 1, "template": {"spec": {"containers": [launcher]}}},
-                "Worker": {"replicas": workers, "template": {"spec": {"containers": [container]}}},
-            },
-        },
-    })
+    let job = Job::new(name, workers)
+        .containers("image", IMAGE)
+        .launcher_container("command", json!(["mpirun", "/home/mpiuser/pi"]))
+        .set("/spec/mpiImplementation", implementation)
+        .set("/spec/slotsPerWorker", 1);
+    job.manifest().clone()
 }

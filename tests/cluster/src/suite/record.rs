@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    audit::{self, Request},
-    is_long,
+    audit, is_long,
     operator::{NAME, NAMESPACE},
     tool::run,
 };
 use anyhow::{Context as _, Result};
+use coxswain_test_support::audit::Entry;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
@@ -57,8 +57,8 @@ fn in_undisturbed_jobs_every_request_was_answered_well() -> Result<()> {
 #[test]
 fn nothing_is_read_one_by_one_in_undisturbed_jobs() -> Result<()> {
     let requests = audit::requests_since(Timestamp::UNIX_EPOCH)?;
-    let is_of_demo = |request: &&Request| request.namespace.starts_with("demo-");
-    let is_read = |request: &&Request| matches!(&*request.verb, "get" | "list");
+    let is_of_demo = |request: &&Entry| request.namespace.starts_with("demo-");
+    let is_read = |request: &&Entry| matches!(&*request.verb, "get" | "list");
     let of_jobs =
         requests.iter().filter(|request| !request.namespace.is_empty() && request.namespace != NAMESPACE);
     let (demo, others): (Vec<_>, Vec<_>) = of_jobs.partition(is_of_demo);
@@ -73,7 +73,7 @@ fn nothing_is_read_one_by_one_in_undisturbed_jobs() -> Result<()> {
 #[tokio::test]
 async fn every_right_that_the_roles_grant_is_used() -> Result<()> {
     let requests = audit::requests_since(Timestamp::UNIX_EPOCH)?;
-    let own = |request: &&Request| request.namespace == NAMESPACE;
+    let own = |request: &&Entry| request.namespace == NAMESPACE;
     let everywhere = used(requests.iter().filter(|request| !own(request)));
     let at_home = used(requests.iter().filter(own));
 
@@ -114,7 +114,7 @@ fn right(group: &str, resource: &str, verb: &str) -> Right {
     (group.to_owned(), resource.to_owned(), verb.to_owned())
 }
 
-fn used<'a>(requests: impl Iterator<Item = &'a Request>) -> BTreeSet<Right> {
+fn used<'a>(requests: impl Iterator<Item = &'a Entry>) -> BTreeSet<Right> {
     requests.map(|request| right(&request.group, &request.resource, &request.verb)).collect()
 }
 

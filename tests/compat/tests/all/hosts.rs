@@ -1,6 +1,6 @@
 //! Host list and host discovery of every implementation, as the shipped plugins render them.
 
-use std::{env, fs, path::PathBuf, sync::LazyLock};
+use std::sync::LazyLock;
 
 use coxswain_model::{
     observed::{ObservedLauncher, ObservedObject, ObservedPod, ObservedState, PodPhase, Role, Uid, Version},
@@ -8,6 +8,7 @@ use coxswain_model::{
     view::Setting,
 };
 use coxswain_sandbox::{Chain, Link, Sandbox};
+use coxswain_test_support::components;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -19,12 +20,7 @@ const BOUND: usize = 1 << 20;
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new().unwrap());
 
 fn chain(plugin: &str) -> Chain {
-    let folder = env::var_os("COXSWAIN_PLUGINS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins"),
-        PathBuf::from,
-    );
-    let file = folder.join(plugin).with_extension("wasm");
-    let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}: make plugins", file.display()));
+    let bytes = components::bytes(plugin);
     let plugin = SANDBOX.load(plugin, &bytes, BOUND).unwrap();
     let defaults = plugin.descriptor().settings.clone();
     let default =

@@ -125,6 +125,6 @@ fn text(file: &Path) -> Result<String> {
 /// As in `data.settings` of a ConfigMap.
 pub fn settings(file: &Path) -> Result<BTreeMap<String, String>> {
     settings::parse(&text(file)?)
-        .map_err(|Unusable(why)| anyhow::anyhow!(why))
+        .map_err(anyhow::Error::msg)
         .with_context(|| format!("reading {}", file.display()))
 }

@@ -1,6 +1,9 @@
 //! The queue, reconciles and limiter together, over an API server made of a closure.
 
-use coxswain_test_support::api_server::{Asked, Fake, Reply};
+use coxswain_test_support::{
+    api_server::{Asked, Fake, Reply},
+    job::Job,
+};
 use std::collections::BTreeMap;
 
 use coxswain_model::{
@@ -28,7 +31,7 @@ use coxswain_cluster::{
 };
 use coxswain_plugins::{InCluster, LiveJobs, Rules, store::Store};
 
-const WORKERS: usize = 3;
+const WORKERS: u32 = 3;
 
 struct Bench {
     index: Shared,
@@ -74,14 +77,10 @@ impl Bench {
 
     /// A job with these variables of its workers.
     fn show_job_with(&self, key: &JobKey, env: &Value) {
-        let job = json!({
-            "metadata": {"name": &*key.name, "namespace": &*key.namespace, "uid": uid(key), "resourceVersion": "1"},
-            "spec": {"mpiReplicaSpecs": {
-                "Launcher": {"template": {"spec": {"containers": [{"name": "l"}]}}},
-                "Worker": {"replicas": WORKERS, "template": {"spec": {"containers": [{"name": "w", "env": env}]}}},
-            }},
-        });
-        let (key, row) = serde_json::from_value::<DecodedMpiJob>(job).unwrap().row().unwrap();
+        let job = Job::new(&key.name, WORKERS)
+            .stored(&key.namespace, &uid(key))
+            .worker_container("env", env.clone());
+        let (key, row) = job.read::<DecodedMpiJob>().row().unwrap();
         self.index.write().jobs.shown(&key, row);
     }
 
@@ -110,7 +109,7 @@ impl Bench {
     }
 
     fn is_up(&self, key: &JobKey) -> bool {
-        self.index.read().pods.of(key).len() == WORKERS
+        self.index.read().pods.of(key).len() == WORKERS as usize
     }
 
     /// How long it takes until all workers of the job are made.

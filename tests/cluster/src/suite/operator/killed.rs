@@ -18,8 +18,8 @@ async fn identities(space: &Space) -> Result<BTreeMap<String, Option<String>>> {
 }
 
 /// What the API server answered to the operator's attempts to create pods there, by the pod's name.
-fn creations(space: &Space) -> Result<BTreeMap<String, Vec<i64>>> {
-    let mut answers = BTreeMap::<String, Vec<i64>>::new();
+fn creations(space: &Space) -> Result<BTreeMap<String, Vec<u16>>> {
+    let mut answers = BTreeMap::<String, Vec<u16>>::new();
     for request in audit::requests_since(Timestamp::UNIX_EPOCH)? {
         if request.namespace == space.name() && request.resource == "pods" && request.verb == "create" {
             answers.entry(request.name).or_default().push(request.code);
