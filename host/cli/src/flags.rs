@@ -217,6 +217,7 @@ impl Flags {
         match self.gang_scheduling.as_str() {
             "" => Gang::Off,
             "volcano" => Gang::Volcano,
+            "native" => Gang::Native,
             scheduler => Gang::SchedulerPlugins(scheduler.to_owned()),
         }
     }

@@ -1,7 +1,10 @@
 //! Everything that the watches reported, folded into rows by job: what `observe` answers from, in time proportional
 //! to the objects of the one job.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{
+    cmp::Reverse,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
 
 use coxswain_model::{
     api::{MpiJob, resource},
@@ -73,7 +76,7 @@ impl Index {
             secret: named(self.secrets.of(key), &names.secret()),
             launcher: named(self.launchers.of(key), names.launcher().as_ref()).or(last),
             launcher_gone,
-            pod_group: named(self.groups.of(key), names.job()),
+            pod_group: pod_group(self.groups.of(key), job),
             pods,
             published: self
                 .slices
@@ -105,6 +108,14 @@ impl Index {
             job.is_some() && launchers.of(key).is_empty()
         });
     }
+}
+
+/// The group of the job. A native gang has a name for each start: one that is on its way out comes after the others.
+fn pod_group(rows: &[Named<ObservedPodGroup>], job: &ValidJob) -> Option<ObservedPodGroup> {
+    let native = rows.iter().map(|row| &row.observed).filter(|group| group.native.is_some());
+    let ours = native.filter(|group| group.object.is_controlled_by(job.uid()));
+    let current = ours.min_by_key(|group| (group.object.deleting, Reverse(group.object.version)));
+    current.cloned().or_else(|| named(rows, job.names().job()))
 }
 
 fn named<T: Clone>(rows: &[Named<T>], name: &str) -> Option<T> {

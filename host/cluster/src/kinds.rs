@@ -10,6 +10,7 @@ mod coscheduling_pod_group;
 mod endpoint_slice;
 mod job;
 mod mpi_job;
+mod native_pod_group;
 mod pod;
 mod pod_group;
 mod secret;
@@ -22,8 +23,9 @@ use tokio::time::Instant;
 
 pub use self::{
     config_map::DecodedConfigMap, coscheduling_pod_group::DecodedCoschedulingPodGroup,
-    endpoint_slice::DecodedEndpointSlice, job::DecodedJob, mpi_job::DecodedMpiJob, pod::DecodedPod,
-    secret::DecodedSecret, service::DecodedService, volcano_pod_group::DecodedVolcanoPodGroup,
+    endpoint_slice::DecodedEndpointSlice, job::DecodedJob, mpi_job::DecodedMpiJob,
+    native_pod_group::DecodedNativePodGroup, pod::DecodedPod, secret::DecodedSecret, service::DecodedService,
+    volcano_pod_group::DecodedVolcanoPodGroup,
 };
 use crate::{
     fold,
@@ -76,6 +78,7 @@ pub fn written(kind: Kind) -> WrittenKind {
         Kind::Job => WrittenKind::of::<DecodedJob>(),
         Kind::VolcanoPodGroup => WrittenKind::of::<DecodedVolcanoPodGroup>(),
         Kind::SchedulerPluginsPodGroup => WrittenKind::of::<DecodedCoschedulingPodGroup>(),
+        Kind::NativePodGroup => WrittenKind::of::<DecodedNativePodGroup>(),
     }
 }
 
@@ -98,6 +101,7 @@ pub fn watched(gang: &Gang, visitor: &mut impl Visit) {
     match gang {
         Gang::Off => {}
         Gang::Volcano => visitor.visit::<DecodedVolcanoPodGroup>(),
+        Gang::Native => visitor.visit::<DecodedNativePodGroup>(),
         Gang::SchedulerPlugins(_) => visitor.visit::<DecodedCoschedulingPodGroup>(),
     }
 }

@@ -19,6 +19,9 @@ pub const FAILED: &str = "Failed";
 /// Ours: False while something keeps the job from being carried out as written. A healthy job has none.
 pub const ACCEPTED: &str = "Accepted";
 
+/// Ours: whether the workers of a native gang are Ready, and what holds them back.
+pub const WORKERS_READY: &str = "WorkersReady";
+
 /// Reason of [`FAILED`] when the kubelet took workers away.
 pub const EVICTED: &str = "MPIJobEvicted";
 /// Reason of a job whose launcher exited 0 although a worker was lost while it ran.
@@ -108,6 +111,11 @@ pub(crate) fn make_last_but_one(status: &mut JobStatus) {
     if last > 0 {
         status.conditions.swap(last - 1, last);
     }
+}
+
+/// Puts the condition that was set last before all others: what it tells is not the job's state.
+pub(crate) fn make_first(status: &mut JobStatus) {
+    status.conditions.rotate_right(1);
 }
 
 /// Running and Restarting never stand beside each other.

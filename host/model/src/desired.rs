@@ -3,6 +3,8 @@
 pub mod config_map;
 mod gang;
 pub mod launcher;
+mod membership;
+pub mod native_gang;
 mod overlay;
 mod owned;
 mod pod;
@@ -15,8 +17,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::membership::Membership;
+use self::native_gang::NativeGang;
 pub use self::{gang::Gang, worker::WorkerTemplate};
-use crate::{job::ValidJob, object::Kind, pin::Pin, policy::Granted};
+use crate::{job::ValidJob, object::Kind, observed::ObservedState, pin::Pin, policy::Granted};
 
 /// Everything that should exist while the job runs, as manifests ready to be created.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,22 +70,25 @@ impl From<Desired> for Wanted {
 }
 
 /// Renders everything. `priorities` are the values of the cluster's priority classes, used under gang scheduling
-/// alone.
+/// alone; `observed` says which native gang the pods belong to that exist, and nothing else here follows it.
 pub fn objects(
     job: &ValidJob,
     granted: &Granted,
     pin: &Pin,
     gang: &Gang,
     priorities: &pod_group::Priorities,
+    observed: &ObservedState,
 ) -> Desired {
+    let native = NativeGang::of(job, gang, observed);
+    let membership = Membership { gang, native: native.as_ref() };
     Desired {
         service: service::manifest(job),
         config: config_map::config(job, granted, pin),
         files: config_map::files(job, granted),
         secret: secret::manifest(job),
-        pod_group: pod_group::manifest(job, gang, priorities),
-        workers: worker::template(job, granted, gang).map(Arc::new),
-        launcher: launcher::manifest(job, granted, pin, gang),
+        pod_group: pod_group::manifest(job, membership, priorities),
+        workers: worker::template(job, granted, membership).map(Arc::new),
+        launcher: launcher::manifest(job, granted, pin, membership),
     }
 }
 
@@ -89,7 +96,7 @@ pub fn objects(
 pub fn adopted_job(job: &ValidJob, granted: Option<&Granted>, gang: &Gang) -> AdoptedJob {
     AdoptedJob {
         config: granted.map(|granted| config_map::unpinned(job, granted)),
-        workers: worker::template(job, &Granted::default(), gang).map(Arc::new),
+        workers: worker::template(job, &Granted::default(), Membership { gang, native: None }).map(Arc::new),
     }
 }
 

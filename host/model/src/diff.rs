@@ -55,8 +55,10 @@ fn active(job: &ValidJob, observed: &ObservedState, gate: &Gate, wanted: &Wanted
     if let Wanted::Everything(desired) = wanted {
         steps.extend(dependencies::steps(job, observed, desired));
         steps.extend(dependencies::pod_group(job, observed, desired));
-        steps.extend(launcher::replace(job, observed, desired));
-        steps.extend(launcher::resume(job, observed, desired));
+        let replaced = launcher::replace(job, observed, desired)
+            .or_else(|| launcher::renew(job, observed, desired))
+            .or_else(|| launcher::resume(job, observed, desired));
+        steps.extend(replaced);
         // A pod that is created while the name of something that it mounts is still taken would hang on it.
         if !dependencies::are_leaving(observed) {
             steps.extend(workers::create(job, observed, desired.workers.as_ref()));
@@ -81,5 +83,7 @@ fn suspended(job: &ValidJob, observed: &ObservedState, wanted: &Wanted) -> Vec<S
     steps
 }
 
+#[cfg(test)]
+mod native_gang_tests;
 #[cfg(test)]
 mod tests;

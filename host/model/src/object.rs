@@ -20,6 +20,8 @@ pub enum Kind {
     VolcanoPodGroup,
     /// `scheduling.x-k8s.io/v1alpha1`.
     SchedulerPluginsPodGroup,
+    /// `scheduling.k8s.io/v1beta1`.
+    NativePodGroup,
 }
 
 /// An object in the job's namespace.
@@ -51,7 +53,7 @@ impl Kind {
             Self::Secret => "Secret",
             Self::Pod => "Pod",
             Self::Job => "Job",
-            Self::VolcanoPodGroup | Self::SchedulerPluginsPodGroup => "PodGroup",
+            Self::VolcanoPodGroup | Self::SchedulerPluginsPodGroup | Self::NativePodGroup => "PodGroup",
         }
     }
 }

@@ -136,12 +136,40 @@ pub struct LauncherEnd {
 pub struct ObservedPodGroup {
     /// Which scheduler's.
     pub kind: Kind,
+    /// `metadata.name`; that of a native gang changes with each start.
+    pub name: Box<str>,
     /// Identity.
     pub object: ObservedObject,
     /// Annotation [`crate::api::annotations::ANNOTATION_CONTENT`].
     pub content: Option<Box<str>>,
     /// Keys of `spec.minResources`, so that a patch can take away those that are no longer wanted.
     pub resources: Vec<Box<str>>,
+    /// What Kubernetes' own scheduler made of it; nothing for another scheduler's.
+    pub native: Option<Box<ObservedNativeGang>>,
+}
+
+/// What is kept of a `PodGroup` of Kubernetes' own scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObservedNativeGang {
+    /// `spec.schedulingPolicy.gang.minCount`.
+    pub min_count: u32,
+    /// `spec.schedulingConstraints` was kept by the API server.
+    pub has_topology: bool,
+    /// So many of `spec.resourceClaims` were.
+    pub claims: usize,
+    /// Condition `PodGroupInitiallyScheduled`.
+    pub scheduled: Option<InitiallyScheduled>,
+}
+
+/// Whether a gang was placed. Once it holds it holds for ever, whatever becomes of the pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitiallyScheduled {
+    /// All members that it takes had a place.
+    pub holds: bool,
+    /// `Scheduled`, `Unschedulable`, `SchedulerError`.
+    pub reason: Box<str>,
+    /// The scheduler's words.
+    pub message: Box<str>,
 }
 
 /// What a pod is for.

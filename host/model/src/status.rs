@@ -8,6 +8,7 @@ mod acceptance;
 mod counters;
 mod draft;
 mod ending;
+mod gang;
 mod lost;
 mod opening;
 mod outcome;
@@ -59,6 +60,7 @@ pub fn next(job: &ValidJob, observed: &ObservedState, outcome: &Outcome, now: Ti
         draft.suspend();
         draft.accept();
         draft.open_gate();
+        draft.report_gang();
         draft.count_replicas();
         draft.end();
         draft.run();

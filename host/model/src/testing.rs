@@ -98,9 +98,14 @@ fn pin() -> Pin {
     Pin { launcher, tuners: vec![], cluster_domain: None, claims: [].into() }
 }
 
+/// Everything that should exist of a job where gangs are scheduled so.
+pub fn desired_under(gang: &Gang, job: &ValidJob, observed: &ObservedState) -> Desired {
+    desired::objects(job, &granted(job, observed), &pin(), gang, &[].into(), observed)
+}
+
 /// Everything that should exist of a job.
 pub fn desired(job: &ValidJob, observed: &ObservedState) -> Desired {
-    desired::objects(job, &granted(job, observed), &pin(), &Gang::Off, &[].into())
+    desired_under(&Gang::Off, job, observed)
 }
 
 /// An object of the job.

@@ -90,7 +90,7 @@ fn granted(job: &ValidJob, observed: &ObservedState) -> (Pin, Granted) {
 
 fn desired(job: &ValidJob, observed: &ObservedState) -> Desired {
     let (pin, granted) = granted(job, observed);
-    desired::objects(job, &granted, &pin, &Gang::Off, &BTreeMap::new())
+    desired::objects(job, &granted, &pin, &Gang::Off, &BTreeMap::new(), observed)
 }
 
 #[divan::bench]
@@ -135,8 +135,9 @@ fn rendered_by_the_plugin(bencher: Bencher<'_, '_>, workers: u32) {
 #[divan::bench(args = WORKERS)]
 fn objects_made(bencher: Bencher<'_, '_>, workers: u32) {
     let job = valid(workers);
-    let (pin, granted) = granted(&job, &observed(&job));
-    bencher.bench(|| desired::objects(&job, black_box(&granted), &pin, &Gang::Off, &BTreeMap::new()));
+    let state = observed(&job);
+    let (pin, granted) = granted(&job, &state);
+    bencher.bench(|| desired::objects(&job, black_box(&granted), &pin, &Gang::Off, &BTreeMap::new(), &state));
 }
 
 #[divan::bench]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use coxswain_model::{
     api::MpiJob,
-    desired::{self, Gang, secret},
+    desired::{self, Gang, native_gang, secret},
     diff::{self, Wanted},
     gate,
     job::{LostWorker, ValidJob, Verdict},
@@ -243,18 +243,22 @@ async fn render(
         PinState::Lost(why) => return (job, RenderError::PinLost { why }.into()),
     };
     let job = job.under_domain(pin.cluster_domain.as_deref());
+    let violations = native_gang::violations(&job, &ctx.gang);
+    if !violations.is_empty() {
+        return (job, RenderError::PlanRefused(violations).into());
+    }
     let gated = desired::launcher::gated(&job, &ctx.gang);
     let granted = match ctx.plugins.render(&job, &pin, observed, gated).await {
         Ok(granted) => granted,
         Err(why) => return (job, why.into()),
     };
-    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities());
+    let desired = desired::objects(&job, &granted, &pin, &ctx.gang, &ctx.cluster.priorities(), observed);
     let (pinned, notes) = if fresh {
         (Some(ctx.plugins.describe(&pin)), [claims.notes.clone(), granted.notes].concat())
     } else {
         (None, Vec::new())
     };
-    let ignored = Some(ctx.plugins.ignored(&job, &pin));
+    let ignored = Some([ctx.plugins.ignored(&job, &pin), native_gang::ignored(&job, &ctx.gang)].concat());
     let objects = Wanted::from(desired);
     (job, Rendered { objects, pinned, notes, ignored, ..Rendered::default() })
 }

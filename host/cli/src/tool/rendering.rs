@@ -151,7 +151,14 @@ impl Rendering {
         };
         Ok(plugins.grant(&job, &plan, &chain).map(|granted| {
             let ignored = plugins.ignored(&job, &pin);
-            let desired = desired::objects(&job, &granted, &pin, &Gang::Off, &BTreeMap::new());
+            let desired = desired::objects(
+                &job,
+                &granted,
+                &pin,
+                &Gang::Off,
+                &BTreeMap::new(),
+                &ObservedState::default(),
+            );
             Self { job, pin, plan, granted, ignored, desired }
         }))
     }

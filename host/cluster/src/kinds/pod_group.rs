@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, marker::PhantomData};
 
 use coxswain_model::{
     api::{annotations, resource},
-    observed::{ObservedObject, ObservedPodGroup},
+    observed::{InitiallyScheduled, ObservedNativeGang, ObservedObject, ObservedPodGroup},
     step::Kind,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
@@ -36,6 +36,8 @@ pub struct DecodedPodGroup<S> {
     metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
+    #[serde(default)]
+    status: Status,
     #[serde(skip)]
     scheduler: PhantomData<S>,
 }
@@ -44,6 +46,62 @@ pub struct DecodedPodGroup<S> {
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     min_resources: Option<BTreeMap<String, Value>>,
+    scheduling_policy: SchedulingPolicy,
+    scheduling_constraints: Option<IgnoredAny>,
+    resource_claims: Vec<IgnoredAny>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct SchedulingPolicy {
+    gang: GangPolicy,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GangPolicy {
+    min_count: u32,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    #[serde(deserialize_with = "lenient")]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    r#type: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+/// Other schedulers' groups have conditions of other forms, which nobody here reads.
+fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Condition>, D::Error> {
+    let all = Option::<Value>::deserialize(deserializer)?;
+    Ok(all.and_then(|all| serde_json::from_value(all).ok()).unwrap_or_default())
+}
+
+/// The scheduler's words are kept as far as a condition takes them.
+const MOST_MESSAGE: usize = 512;
+
+fn native(spec: &Spec, status: &Status) -> ObservedNativeGang {
+    let scheduled =
+        status.conditions.iter().find(|condition| condition.r#type == "PodGroupInitiallyScheduled");
+    let message = |text: &str| text.get(..text.floor_char_boundary(MOST_MESSAGE)).unwrap_or_default().into();
+    ObservedNativeGang {
+        min_count: spec.scheduling_policy.gang.min_count,
+        has_topology: spec.scheduling_constraints.is_some(),
+        claims: spec.resource_claims.len(),
+        scheduled: scheduled.map(|condition| InitiallyScheduled {
+            holds: condition.status == "True",
+            reason: clipped(&condition.reason).into(),
+            message: message(&condition.message),
+        }),
+    }
 }
 
 impl<S: GangScheduler> Watched for DecodedPodGroup<S> {
@@ -59,19 +117,22 @@ impl<S: GangScheduler> Watched for DecodedPodGroup<S> {
     }
 
     fn row(self) -> Option<(JobKey, Self::Row)> {
-        let Self { metadata, spec, .. } = self;
+        let Self { metadata, spec, status, .. } = self;
         let owner =
             metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
         if owner.kind != resource::KIND || owner.api_version != resource::API_VERSION {
             return None;
         }
         let job = JobKey::new(metadata.namespace.as_deref()?, &owner.name);
+        let native = (S::KIND == Kind::NativePodGroup).then(|| Box::new(native(&spec, &status)));
         let resources = spec.min_resources.unwrap_or_default();
         let observed = ObservedPodGroup {
             kind: S::KIND,
+            name: metadata.name.as_deref().unwrap_or_default().into(),
             object: object(&metadata),
             content: annotation(&metadata, annotations::ANNOTATION_CONTENT).map(|text| clipped(text).into()),
             resources: keys(resources.keys()),
+            native,
         };
         Some((job, Named::new(&metadata, observed)))
     }

@@ -225,8 +225,9 @@ fn hint(ask: &Ask, failure: &Failure) -> &'static str {
     let Failure::Refused(status, _) = failure else { return "it is tried again" };
     match (ask, status.code) {
         (Ask::List { .. }, 404) => {
-            "the cluster does not know this kind: install its CRD (PodGroups come with the gang scheduler), or leave \
-             out --gang-scheduling"
+            "the cluster does not know this kind: install its CRD (PodGroups come with the gang scheduler; those of Kubernetes' own \
+             with the feature gate GenericWorkload of API server, controller manager and scheduler, and the API server's \
+             --runtime-config=scheduling.k8s.io/v1beta1=true), or leave out --gang-scheduling"
         }
         (_, 401 | 403) => {
             "the operator's ServiceAccount may not list and watch this kind: apply its ClusterRole"

@@ -13,6 +13,10 @@ pub const ANNOTATION_SSH_PROBE: &str = "coxswain.dev/ssh-probe";
 pub const ANNOTATION_SSH_HOST_KEYS: &str = "coxswain.dev/ssh-host-keys";
 /// Job annotation: whether a job has failed whose launcher exits 0 although a worker was lost: `auto`, `fail`, `ignore`.
 pub const ANNOTATION_LOST_WORKER: &str = "coxswain.dev/lost-worker";
+/// Job annotation: the key of a node label; all pods of the gang are placed on nodes that have one value of it.
+pub const ANNOTATION_TOPOLOGY: &str = "coxswain.dev/topology";
+/// Job annotation: names of the pods' `spec.resourceClaims`, comma-separated, of which the gang has one together.
+pub const ANNOTATION_SHARED_CLAIMS: &str = "coxswain.dev/shared-claims";
 /// Job annotation: the launcher plugin by name, in place of the one that serves `spec.mpiImplementation`.
 pub const ANNOTATION_PLUGIN: &str = "coxswain.dev/plugin";
 /// Job annotation: tuner plugins, comma-separated, after the cluster's.

@@ -2,8 +2,8 @@
 
 use super::annotations::{
     ANNOTATION_ALLOW_CAPABILITIES, ANNOTATION_LAUNCH_COMMAND, ANNOTATION_LOST_WORKER, ANNOTATION_PLUGIN,
-    ANNOTATION_SSH_HOST_KEYS, ANNOTATION_SSH_PROBE, ANNOTATION_START_GATE, ANNOTATION_START_GATE_TIMEOUT,
-    ANNOTATION_START_MIN_WORKERS, ANNOTATION_TUNERS,
+    ANNOTATION_SHARED_CLAIMS, ANNOTATION_SSH_HOST_KEYS, ANNOTATION_SSH_PROBE, ANNOTATION_START_GATE,
+    ANNOTATION_START_GATE_TIMEOUT, ANNOTATION_START_MIN_WORKERS, ANNOTATION_TOPOLOGY, ANNOTATION_TUNERS,
 };
 
 /// What comes before the name of each.
@@ -67,6 +67,21 @@ pub const JOB_ANNOTATIONS: &[Annotation] = &[
                   lost while it ran: one that failed, was evicted or was deleted by somebody else. `auto`: if the \
                   launcher ended within 30 s of the loss; one that ran on longer has succeeded, with a Warning \
                   event that names the worker. `fail`: in any case. `ignore`: never",
+    },
+    Annotation {
+        name: ANNOTATION_TOPOLOGY,
+        value: "the key of a node label",
+        meaning: "All pods of the gang are placed on nodes with one value of this label: a rack, a block, an NVLink \
+                  island. Needs `--gang-scheduling=native` and the feature gate \
+                  `TopologyAwareWorkloadScheduling`; the job is refused without the former, and told where the \
+                  cluster lacks the latter",
+    },
+    Annotation {
+        name: ANNOTATION_SHARED_CLAIMS,
+        value: "names, comma-separated, 4 at most",
+        meaning: "Entries of `spec.resourceClaims` of the templates of which the gang gets one claim together, not one a \
+                  pod: an IMEX channel, a partition of a fabric. Needs `--gang-scheduling=native` and the feature gate \
+                  `DRAWorkloadResourceClaims`",
     },
     Annotation {
         name: ANNOTATION_PLUGIN,

@@ -8,6 +8,8 @@ pub enum Gang {
     Off,
     /// `--gang-scheduling=volcano`.
     Volcano,
+    /// `--gang-scheduling=native`: Kubernetes' own scheduler, since 1.37.
+    Native,
     /// Any other value: scheduler-plugins under that scheduler name.
     SchedulerPlugins(String),
 }

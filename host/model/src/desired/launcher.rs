@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     config_map,
     gang::Gang,
+    membership::Membership,
     overlay::{self, Fields},
     owned,
     pod::Pod,
@@ -23,19 +24,19 @@ const NVIDIA: [&str; 2] = ["NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES
 /// The launcher's pod waits for its workers at a scheduling gate.
 ///
 /// Under gang scheduling only where the gang can be placed without the launcher: otherwise gang and gate would
-/// wait for each other.
+/// wait for each other. A native gang leaves out a launcher that waits.
 pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
-    let placed = *gang == Gang::Off || pod_group::min_member(job) <= job.workers();
+    let placed = matches!(gang, Gang::Off | Gang::Native) || pod_group::min_member(job) <= job.workers();
     job.options().start_gate && job.workers() > 0 && placed
 }
 
 /// The Job as created while the `MPIJob` is not suspended.
-pub fn manifest(job: &ValidJob, granted: &Granted, pin: &Pin, gang: &Gang) -> Value {
+pub fn manifest(job: &ValidJob, granted: &Granted, pin: &Pin, membership: Membership) -> Value {
     let mut metadata = owned::metadata(job, job.names().launcher().as_ref());
     owned::annotate(&mut metadata, annotations::ANNOTATION_PIN, &pin.to_annotation());
     let mut spec = overlay::fields(json!({
         "podReplacementPolicy": "Failed",
-        "template": template(job, granted, gang),
+        "template": template(job, granted, membership),
     }));
     let limits = [
         ("ttlSecondsAfterFinished", job.ttl_seconds_after_finished().map(u64::from)),
@@ -98,11 +99,14 @@ fn replace(parent: &mut Fields, key: &str, value: Value) {
     }
 }
 
-fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
+fn template(job: &ValidJob, granted: &Granted, membership: Membership) -> Value {
     let mut pod = Pod::of(job, job.launcher(), labels::ROLE_LAUNCHER);
     // Without effect, as the Job controller makes itself the owner of the pods, but the MPI Operator stores it.
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
-    pod_group::join(&mut pod, job, gang);
+    pod_group::join(&mut pod, job, membership.gang);
+    if let Some(native) = membership.native.filter(|native| native.has_launcher()) {
+        native.join(&mut pod, job);
+    }
     if job.launcher_runs_ranks() {
         owned::label(&mut pod.metadata, labels::LABEL_REPLICA_INDEX, "0");
     }
@@ -125,7 +129,9 @@ fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
         pod.capabilities(granted);
     }
     // A gate that the user wrote himself is not written twice: names of gates are unique.
-    if gated(job, gang) && !overlay::lists(&pod.spec, "schedulingGates", "name", scheduling::GATE_WORKERS) {
+    if gated(job, membership.gang)
+        && !overlay::lists(&pod.spec, "schedulingGates", "name", scheduling::GATE_WORKERS)
+    {
         overlay::prepend(&mut pod.spec, "schedulingGates", json!({"name": scheduling::GATE_WORKERS}));
     }
     json!({"metadata": pod.metadata, "spec": pod.spec})

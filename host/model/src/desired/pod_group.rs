@@ -7,7 +7,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use serde_json::{Value, json};
 
 use self::needs::Resources;
-use super::{gang::Gang, overlay, owned, pod::Pod};
+use super::{gang::Gang, membership::Membership, overlay, owned, pod::Pod};
 use crate::{
     api::{annotations, labels, scheduling},
     digest::Digest,
@@ -32,7 +32,7 @@ pub fn min_member(job: &ValidJob) -> u32 {
 pub(super) fn join(pod: &mut Pod, job: &ValidJob, gang: &Gang) {
     let group = job.names().job();
     let scheduler = match gang {
-        Gang::Off => return,
+        Gang::Off | Gang::Native => return,
         Gang::Volcano => {
             owned::annotate(&mut pod.metadata, scheduling::VOLCANO_GROUP_ANNOTATION, group);
             scheduling::VOLCANO_SCHEDULER
@@ -46,13 +46,20 @@ pub(super) fn join(pod: &mut Pod, job: &ValidJob, gang: &Gang) {
 }
 
 /// The group, under gang scheduling. It carries the digest of its spec, because schedulers fill in fields of theirs.
-pub fn manifest(job: &ValidJob, gang: &Gang, priorities: &Priorities) -> Option<(Kind, Value)> {
+pub(super) fn manifest(
+    job: &ValidJob,
+    Membership { gang, native }: Membership,
+    priorities: &Priorities,
+) -> Option<(Kind, Value)> {
+    if let Some(native) = native {
+        return Some((Kind::NativePodGroup, native.manifest(job)));
+    }
     let mut spec = overlay::fields(json!({"minMember": min_member(job)}));
     if let Some(resources) = min_resources(job, priorities) {
         overlay::set(&mut spec, "minResources", resources);
     }
     let (kind, version) = match gang {
-        Gang::Off => return None,
+        Gang::Off | Gang::Native => return None,
         Gang::Volcano => {
             for (key, name) in [("queue", queue(job)), ("priorityClassName", priority_class(job))] {
                 if !name.is_empty() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    gang::Gang,
+    membership::Membership,
     overlay::{self, Fields},
     owned,
     pod::Pod,
@@ -71,15 +71,15 @@ fn tail(fields: &Fields) -> String {
 }
 
 /// Makes the workers of this job, if it has any.
-pub fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerTemplate> {
+pub fn template(job: &ValidJob, granted: &Granted, membership: Membership) -> Option<WorkerTemplate> {
     let worker = job.worker()?;
     let prefix = job.names().worker(0);
     let prefix = prefix.as_ref().trim_end_matches('0');
-    Some(WorkerTemplate::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
+    Some(WorkerTemplate::new(&manifest(job, worker, granted, membership), prefix, job.replica_index(0)))
 }
 
 /// A worker without what differs between workers.
-fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) -> Value {
+fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, membership: Membership) -> Value {
     let mut pod = Pod::of(job, worker, labels::ROLE_WORKER);
     overlay::set(&mut pod.metadata, "namespace", job.names().namespace());
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
@@ -99,7 +99,10 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) ->
     pod.ssh(job);
     pod.files(job, granted);
     pod.capabilities(granted);
-    pod_group::join(&mut pod, job, gang);
+    pod_group::join(&mut pod, job, membership.gang);
+    if let Some(native) = membership.native {
+        native.join(&mut pod, job);
+    }
     json!({"metadata": pod.metadata, "spec": pod.spec})
 }
 

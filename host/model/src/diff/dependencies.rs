@@ -45,10 +45,13 @@ pub fn config(job: &ValidJob, observed: &ObservedState, wanted: &Value) -> Optio
 /// Brings the `PodGroup` into being and into shape, if gangs are scheduled.
 pub fn pod_group(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Option<Step> {
     let (kind, wanted) = desired.pod_group.as_ref()?;
-    let name = job.names().job().to_owned();
-    match held(job, observed.pod_group.as_ref(), |group| &group.object) {
-        Held::Free => Some(create(*kind, name, wanted)),
-        Held::Ours(group) => pod_group_patch(name, group, wanted),
+    let name = at(wanted, "/metadata/name").as_str().unwrap_or_default();
+    // A native gang of an earlier start, on its way out with its last pods, is in nobody's way.
+    let group = observed.pod_group.as_ref().filter(|group| *group.name == *name);
+    match held(job, group, |group| &group.object) {
+        Held::Free => Some(create(*kind, name.to_owned(), wanted)),
+        Held::Ours(group) if *kind == Kind::NativePodGroup => min_count_patch(group, wanted),
+        Held::Ours(group) => pod_group_patch(name.to_owned(), group, wanted),
         Held::Taken => None,
     }
 }
@@ -60,7 +63,8 @@ pub fn are_leaving(observed: &ObservedState) -> bool {
         observed.config.as_ref().map(|config| &config.object),
         observed.files.as_ref().map(|files| &files.object),
         observed.secret.as_ref().map(|secret| &secret.object),
-        observed.pod_group.as_ref().map(|group| &group.object),
+        // A native one takes in members until the last of them is gone.
+        observed.pod_group.as_ref().filter(|group| group.native.is_none()).map(|group| &group.object),
     ];
     objects.into_iter().flatten().any(|object| object.deleting)
 }
@@ -124,6 +128,14 @@ fn pod_group_patch(name: String, observed: &ObservedPodGroup, wanted: &Value) ->
     let annotations = json!({annotations::ANNOTATION_CONTENT: content(wanted)});
     let patch = json!({"metadata": {"annotations": annotations}, "spec": spec});
     Some(self::patch(observed.kind, name, &observed.object, patch))
+}
+
+/// The only field that Kubernetes lets be changed.
+fn min_count_patch(observed: &ObservedPodGroup, wanted: &Value) -> Option<Step> {
+    let wanted = at(wanted, "/spec/schedulingPolicy/gang/minCount");
+    let same = observed.native.as_ref().is_some_and(|gang| wanted.as_u64() == Some(gang.min_count.into()));
+    let patch = json!({"spec": {"schedulingPolicy": {"gang": {"minCount": wanted}}}});
+    (!same).then(|| self::patch(observed.kind, observed.name.to_string(), &observed.object, patch))
 }
 
 /// `wanted` as the merge patch of a map that has the keys `present`: those not wanted become null.

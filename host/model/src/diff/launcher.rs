@@ -47,6 +47,14 @@ pub fn replace(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> O
     Some(Step::Delete { object: name(job), uid, version })
 }
 
+/// Makes way for a Job whose pods join the gang of this start: Kubernetes lets a Job's `schedulingGroup` not be changed.
+pub fn renew(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Option<Step> {
+    let is_member = !at(&desired.launcher, "/spec/template/spec/schedulingGroup/podGroupName").is_null();
+    let launcher = ours(job, observed).filter(|launcher| launcher.suspended && is_member)?;
+    let (uid, version) = (launcher.object.uid.clone(), Some(launcher.object.version));
+    Some(Step::Delete { object: name(job), uid, version })
+}
+
 /// Lets a suspended Job run, if the creation policy allows it by now.
 pub fn resume(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Option<Step> {
     let launcher =

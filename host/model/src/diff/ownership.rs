@@ -52,7 +52,7 @@ pub fn foreign(job: &ValidJob, observed: &ObservedState, phase: Phase) -> Vec<Ob
         let name = |index| ObjectName::from(job.names().worker(index));
         found.extend(foreign.map(|pod| name(pod.index)).take(SAMPLE));
         found.extend(observed.pod_group.as_ref().and_then(|group| {
-            let name = job.names().job().to_owned();
+            let name = group.name.to_string();
             is_foreign(job.uid(), &group.object).then_some(ObjectName { kind: group.kind, name })
         }));
     }

@@ -48,7 +48,7 @@ pub fn stop(job: &ValidJob, observed: &ObservedState) -> Vec<Step> {
     };
     if let Held::Ours(group) = held(job, observed.pod_group.as_ref(), |group| &group.object) {
         steps.push(Step::Delete {
-            object: ObjectName { kind: group.kind, name: job.names().job().to_owned() },
+            object: ObjectName { kind: group.kind, name: group.name.to_string() },
             uid: group.object.uid.clone(),
             version: None,
         });

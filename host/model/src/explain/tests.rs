@@ -57,7 +57,14 @@ fn explained(plan: &Plan) -> Vec<Explained> {
         policy::grant(&job, plan, &[&plugin("mpi"), &plugin("net")], &ClusterPolicy::default()).unwrap();
     let launcher = PinnedPlugin { name: "mpi".into(), digest: Digest::of(b""), settings: BTreeMap::new() };
     let pin = Pin { launcher, tuners: vec![], cluster_domain: None, claims: [].into() };
-    let desired = desired::objects(&job, &granted, &pin, &Gang::Off, &BTreeMap::new());
+    let desired = desired::objects(
+        &job,
+        &granted,
+        &pin,
+        &Gang::Off,
+        &BTreeMap::new(),
+        &crate::observed::ObservedState::default(),
+    );
     explain(&job, plan, &granted, &desired)
 }
 

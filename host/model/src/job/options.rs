@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::violation::FieldError;
-use crate::api::{annotations, capabilities, job_annotations::PREFIX, scheduling};
+use crate::{
+    api::{annotations, capabilities, job_annotations::PREFIX, scheduling},
+    names::{MAX_LABEL, subdomain_violation},
+};
 
 /// How long a launcher waits for its workers where the job says nothing: long enough for a node to be added
 /// and an image of several GB to be pulled.
@@ -50,6 +53,10 @@ pub struct JobOptions {
     pub renders_command: bool,
     /// What a lost worker means for the result; nothing where the cluster decides.
     pub lost_worker: Option<LostWorker>,
+    /// The node label of which all pods of the gang are to have one value.
+    pub topology: Option<String>,
+    /// Entries of the pods' resource claims of which the gang has one together.
+    pub shared_claims: Vec<String>,
     /// Launcher plugin by name.
     pub plugin: Option<String>,
     /// Tuners after the cluster's.
@@ -78,6 +85,8 @@ impl Default for JobOptions {
             checks_host_keys: false,
             renders_command: false,
             lost_worker: None,
+            topology: None,
+            shared_claims: Vec::new(),
             plugin: None,
             tuners: Vec::new(),
             allow_capabilities: Vec::new(),
@@ -142,18 +151,23 @@ impl JobOptions {
                 self.lost_worker =
                     Some(policy.ok_or_else(|| FieldError::not_supported(path(), value, KNOWN))?);
             }
+            annotations::ANNOTATION_TOPOLOGY => {
+                let key = value.trim();
+                if !is_label_key(key) {
+                    return Err(invalid(
+                        "must be the key of a node label, such as \"topology.kubernetes.io/rack\"",
+                    ));
+                }
+                self.topology = Some(key.to_owned());
+            }
+            annotations::ANNOTATION_SHARED_CLAIMS => self.shared_claims = list(value),
             annotations::ANNOTATION_PLUGIN => {
                 self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty());
             }
             annotations::ANNOTATION_TUNERS => self.tuners = list(value),
             annotations::ANNOTATION_ALLOW_CAPABILITIES => {
-                const KNOWN: [&str; 2] =
-                    [capabilities::CAPABILITY_LOCK_MEMORY, capabilities::CAPABILITY_SHARED_MEMORY];
-                let allowed = list(value);
-                if let Some(unknown) = allowed.iter().find(|kind| !KNOWN.contains(&kind.as_str())) {
-                    return Err(FieldError::not_supported(path(), unknown, KNOWN));
-                }
-                self.allow_capabilities = allowed;
+                self.allow_capabilities = capabilities(value)
+                    .map_err(|(unknown, known)| FieldError::not_supported(path(), &unknown, known))?;
             }
             _ if key.starts_with(PREFIX) => self.unknown.push(key.to_owned()),
             _ => self.read_setting(key, value),
@@ -167,6 +181,26 @@ impl JobOptions {
         let Some(plugin) = prefix.strip_suffix(annotations::ANNOTATION_SETTING_SUFFIX) else { return };
         self.settings.entry(plugin.to_owned()).or_default().insert(setting.to_owned(), value.to_owned());
     }
+}
+
+/// Capabilities that need a grant; or the first that is none, and those that are.
+fn capabilities(value: &str) -> Result<Vec<String>, (String, [&'static str; 2])> {
+    const KNOWN: [&str; 2] = [capabilities::CAPABILITY_LOCK_MEMORY, capabilities::CAPABILITY_SHARED_MEMORY];
+    let allowed = list(value);
+    match allowed.iter().find(|kind| !KNOWN.contains(&kind.as_str())) {
+        Some(unknown) => Err((unknown.clone(), KNOWN)),
+        None => Ok(allowed),
+    }
+}
+
+/// A name of at most 63 characters, optionally after a DNS subdomain and a slash.
+fn is_label_key(key: &str) -> bool {
+    let (prefix, name) = key.rsplit_once('/').unwrap_or(("", key));
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let named = name.len() <= MAX_LABEL && name.chars().all(inner);
+    let bounded = outer(name.chars().next()) && outer(name.chars().last());
+    named && bounded && (!key.contains('/') || subdomain_violation(prefix).is_none())
 }
 
 /// `a, b` → `[a, b]`; empty entries vanish.

@@ -97,7 +97,7 @@ fn scheduler() -> Result<Child> {
 }
 
 /// Gives the operator another argument, or takes it away, and waits until the new pod leads.
-async fn operator_with(argument: Option<&str>) -> Result<()> {
+pub(super) async fn operator_with(argument: Option<&str>) -> Result<()> {
     let deployment = format!("deployment/{NAME}");
     let template = "jsonpath={.spec.template.spec.containers[0].args}";
     let args = run("kubectl", &["-n", NAMESPACE, "get", &deployment, "-o", template]).await?;

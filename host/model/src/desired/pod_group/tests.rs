@@ -47,7 +47,11 @@ fn job_created(creation: &str, launcher: &Value, workers: u32, worker: &Value, p
 
 fn spec(job: &ValidJob, gang: &Gang, priorities: &[(&str, i32)]) -> Value {
     let priorities = priorities.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-    manifest(job, gang, &priorities).unwrap().1["spec"].clone()
+    manifest(job, alone(gang), &priorities).unwrap().1["spec"].clone()
+}
+
+fn alone(gang: &Gang) -> Membership<'_> {
+    Membership { gang, native: None }
 }
 
 fn coscheduling() -> Gang {
@@ -99,16 +103,16 @@ fn without_a_policy_all_pods_are_the_gang() {
 fn a_group_belongs_to_the_job_and_tells_its_content() {
     let job = job(&template("", &[("1", "2Gi")]), 0, &Value::Null, &json!({"minAvailable": 1}));
 
-    let (kind, group) = manifest(&job, &Gang::Volcano, &Priorities::new()).unwrap();
+    let (kind, group) = manifest(&job, alone(&Gang::Volcano), &Priorities::new()).unwrap();
 
     assert_eq!(kind, Kind::VolcanoPodGroup);
     assert_eq!(group["apiVersion"], "scheduling.volcano.sh/v1beta1");
     assert_eq!(group["metadata"]["name"], "test");
     assert_eq!(group["metadata"]["ownerReferences"], json!([owned::controller(&job)]));
     assert_eq!(group["spec"]["minResources"], json!({"cpu": "1", "memory": "2Gi"}));
-    let (_, other) = manifest(&job, &coscheduling(), &Priorities::new()).unwrap();
+    let (_, other) = manifest(&job, alone(&coscheduling()), &Priorities::new()).unwrap();
     assert_ne!(super::super::content(&group).unwrap(), super::super::content(&other).unwrap());
-    assert_eq!(manifest(&job, &Gang::Off, &Priorities::new()), None);
+    assert_eq!(manifest(&job, alone(&Gang::Off), &Priorities::new()), None);
 }
 
 #[test]

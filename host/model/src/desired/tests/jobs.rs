@@ -66,7 +66,7 @@ pub fn granted(slots: u32, hostfile: &str) -> Granted {
 }
 
 pub fn render(job: &ValidJob, granted: &Granted, gang: &Gang) -> Desired {
-    objects(job, granted, &pin(), gang, &Priorities::new())
+    objects(job, granted, &pin(), gang, &Priorities::new(), &crate::observed::ObservedState::default())
 }
 
 pub fn worker(desired: &Desired, index: u32) -> Value {
