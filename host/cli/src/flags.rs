@@ -56,7 +56,8 @@ pub struct Flags {
     /// Port of `/healthz` and `/readyz`; 0 for none.
     #[arg(long, help_heading = OURS, default_value_t = 8080)]
     pub health_port: u16,
-    /// Gang scheduling: `volcano`, or the name of a scheduler with the Coscheduling plugin.
+    /// Gang scheduling: `native` (Kubernetes' own scheduler, 1.37), `volcano`, or the name of a scheduler with the Coscheduling
+    /// plugin.
     #[arg(long, default_value = "")]
     pub gang_scheduling: String,
     /// Namespace of the lease, which is called `mpi-operator`.
