@@ -56,7 +56,7 @@ pub struct Flags {
     /// Port of `/healthz` and `/readyz`; 0 for none.
     #[arg(long, help_heading = OURS, default_value_t = 8080)]
     pub health_port: u16,
-    /// Gang scheduling: `native` (Kubernetes' own scheduler, 1.37), `volcano`, or the name of a scheduler with the Coscheduling
+    /// Gang scheduling: `native` (Kubernetes' own scheduler, 1.37), `native-by-job` (for jobs that ask), `volcano`, or the name of a scheduler with the Coscheduling
     /// plugin.
     #[arg(long, default_value = "")]
     pub gang_scheduling: String,
@@ -219,6 +219,7 @@ impl Flags {
             "" => Gang::Off,
             "volcano" => Gang::Volcano,
             "native" => Gang::Native,
+            "native-by-job" => Gang::NativeByJob,
             scheduler => Gang::SchedulerPlugins(scheduler.to_owned()),
         }
     }

@@ -101,7 +101,7 @@ pub fn watched(gang: &Gang, visitor: &mut impl Visit) {
     match gang {
         Gang::Off => {}
         Gang::Volcano => visitor.visit::<DecodedVolcanoPodGroup>(),
-        Gang::Native => visitor.visit::<DecodedNativePodGroup>(),
+        Gang::Native | Gang::NativeByJob => visitor.visit::<DecodedNativePodGroup>(),
         Gang::SchedulerPlugins(_) => visitor.visit::<DecodedCoschedulingPodGroup>(),
     }
 }

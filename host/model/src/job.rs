@@ -12,7 +12,7 @@ mod valid_job;
 pub mod violation;
 
 pub use self::{
-    options::{DEFAULT_GATE_TIMEOUT, JobOptions, LostWorker},
+    options::{DEFAULT_GATE_TIMEOUT, JobGang, JobOptions, LostWorker},
     parse::Verdict,
     replica::{Replica, RestartPolicy},
     run_policy::CleanPodPolicy,

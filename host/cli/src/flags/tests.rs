@@ -82,6 +82,7 @@ fn gang_scheduling_names_volcano_or_a_scheduler() {
     assert_eq!(gang(""), Gang::Off);
     assert_eq!(gang("--gang-scheduling=volcano"), Gang::Volcano);
     assert_eq!(gang("--gang-scheduling=native"), Gang::Native);
+    assert_eq!(gang("--gang-scheduling=native-by-job"), Gang::NativeByJob);
     assert_eq!(gang("--gang-scheduling=x"), Gang::SchedulerPlugins("x".into()));
 }
 

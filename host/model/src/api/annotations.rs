@@ -13,6 +13,8 @@ pub const ANNOTATION_SSH_PROBE: &str = "coxswain.dev/ssh-probe";
 pub const ANNOTATION_SSH_HOST_KEYS: &str = "coxswain.dev/ssh-host-keys";
 /// Job annotation: whether a job has failed whose launcher exits 0 although a worker was lost: `auto`, `fail`, `ignore`.
 pub const ANNOTATION_LOST_WORKER: &str = "coxswain.dev/lost-worker";
+/// Job annotation: whether the job's pods are placed as a gang, where the administrator leaves it to jobs: `native`, `none`.
+pub const ANNOTATION_GANG_SCHEDULING: &str = "coxswain.dev/gang-scheduling";
 /// Job annotation: the key of a node label; all pods of the gang are placed on nodes that have one value of it.
 pub const ANNOTATION_TOPOLOGY: &str = "coxswain.dev/topology";
 /// Job annotation: names of the pods' `spec.resourceClaims`, comma-separated, of which the gang has one together.

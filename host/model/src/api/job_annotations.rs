@@ -1,9 +1,10 @@
 //! Every annotation that users set on an `MPIJob`, in one place: what is written of them elsewhere follows this table.
 
 use super::annotations::{
-    ANNOTATION_ALLOW_CAPABILITIES, ANNOTATION_LAUNCH_COMMAND, ANNOTATION_LOST_WORKER, ANNOTATION_PLUGIN,
-    ANNOTATION_SHARED_CLAIMS, ANNOTATION_SSH_HOST_KEYS, ANNOTATION_SSH_PROBE, ANNOTATION_START_GATE,
-    ANNOTATION_START_GATE_TIMEOUT, ANNOTATION_START_MIN_WORKERS, ANNOTATION_TOPOLOGY, ANNOTATION_TUNERS,
+    ANNOTATION_ALLOW_CAPABILITIES, ANNOTATION_GANG_SCHEDULING, ANNOTATION_LAUNCH_COMMAND,
+    ANNOTATION_LOST_WORKER, ANNOTATION_PLUGIN, ANNOTATION_SHARED_CLAIMS, ANNOTATION_SSH_HOST_KEYS,
+    ANNOTATION_SSH_PROBE, ANNOTATION_START_GATE, ANNOTATION_START_GATE_TIMEOUT, ANNOTATION_START_MIN_WORKERS,
+    ANNOTATION_TOPOLOGY, ANNOTATION_TUNERS,
 };
 
 /// What comes before the name of each.
@@ -67,6 +68,12 @@ pub const JOB_ANNOTATIONS: &[Annotation] = &[
                   lost while it ran: one that failed, was evicted or was deleted by somebody else. `auto`: if the \
                   launcher ended within 30 s of the loss; one that ran on longer has succeeded, with a Warning \
                   event that names the worker. `fail`: in any case. `ignore`: never",
+    },
+    Annotation {
+        name: ANNOTATION_GANG_SCHEDULING,
+        value: "`none` (default), `native`",
+        meaning: "Under `--gang-scheduling=native-by-job`: whether all pods of the job start together or none \
+                  ([gangs](gangs.md))",
     },
     Annotation {
         name: ANNOTATION_TOPOLOGY,

@@ -26,7 +26,7 @@ const NVIDIA: [&str; 2] = ["NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES
 /// Under gang scheduling only where the gang can be placed without the launcher: otherwise gang and gate would
 /// wait for each other. A native gang leaves out a launcher that waits.
 pub fn gated(job: &ValidJob, gang: &Gang) -> bool {
-    let placed = matches!(gang, Gang::Off | Gang::Native) || pod_group::min_member(job) <= job.workers();
+    let placed = *gang == Gang::Off || gang.is_native() || pod_group::min_member(job) <= job.workers();
     job.options().start_gate && job.workers() > 0 && placed
 }
 

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     api::{annotations, labels},
-    job::{LauncherCreation, Replica, ValidJob},
+    job::{JobGang, LauncherCreation, Replica, ValidJob},
     json::at,
     observed::ObservedState,
     plan::Violation,
@@ -43,7 +43,7 @@ impl NativeGang {
     pub fn of(job: &ValidJob, gang: &Gang, observed: &ObservedState) -> Option<Self> {
         let group = observed.pod_group.as_ref();
         let ungrouped = group.is_none() && observed.workers_of(job).next().is_some();
-        if *gang != Gang::Native || job.workers() == 0 || ungrouped || names_a_group(job) {
+        if !places(gang, job) || job.workers() == 0 || ungrouped || names_a_group(job) {
             return None;
         }
         // A group that somebody deletes stays for as long as it has members, and takes in those that are made anew.
@@ -116,20 +116,25 @@ pub fn violations(job: &ValidJob, gang: &Gang) -> Vec<Violation> {
     let options = job.options();
     let path = |key: &str| format!("metadata.annotations[{key}]");
     let mut found = Vec::new();
-    if *gang != Gang::Native {
+    if *gang == Gang::Native && options.gang == Some(JobGang::Off) {
+        let text = "all jobs of this cluster are placed as gangs: remove the annotation, or ask the cluster's administrator \
+                    for --gang-scheduling=native-by-job";
+        found.push(Violation { path: path(annotations::ANNOTATION_GANG_SCHEDULING), text: text.to_owned() });
+    }
+    if !places(gang, job) {
         let asked = [
+            (annotations::ANNOTATION_GANG_SCHEDULING, options.gang == Some(JobGang::Native)),
             (annotations::ANNOTATION_TOPOLOGY, options.topology.is_some()),
             (annotations::ANNOTATION_SHARED_CLAIMS, !options.shared_claims.is_empty()),
         ];
-        found.extend(asked.into_iter().filter(|(_, asked)| *asked).map(|(key, _)| {
-            Violation {
-                path: path(key),
-                text:
-                    "needs the gangs of Kubernetes' own scheduler, and this cluster's operator runs without \
-                   --gang-scheduling=native: remove the annotation, or ask the cluster's administrator"
-                        .to_owned(),
-            }
-        }));
+        let text = if gang.is_native() {
+            "is for gangs, and the job is none: add coxswain.dev/gang-scheduling: native, or remove the annotation"
+        } else {
+            "needs the gangs of Kubernetes' own scheduler, and this cluster's operator runs without \
+             --gang-scheduling=native: remove the annotation, or ask the cluster's administrator"
+        };
+        let violation = |(key, _)| Violation { path: path(key), text: text.to_owned() };
+        found.extend(asked.into_iter().filter(|(_, asked)| *asked).map(violation));
         return found;
     }
     if job.workers() == 0 {
@@ -167,7 +172,7 @@ pub fn violations(job: &ValidJob, gang: &Gang) -> Vec<Violation> {
 
 /// What of `spec.runPolicy.schedulingPolicy` has no effect under native gangs.
 pub fn ignored(job: &ValidJob, gang: &Gang) -> Vec<String> {
-    if *gang != Gang::Native {
+    if !places(gang, job) {
         return Vec::new();
     }
     let policy = job.scheduling_policy();
@@ -180,6 +185,15 @@ pub fn ignored(job: &ValidJob, gang: &Gang) -> Vec<String> {
         format!("spec.runPolicy.schedulingPolicy.{field}: Kubernetes' own gang scheduling has no counterpart")
     };
     fields.into_iter().filter(|(_, set)| *set).map(|(field, _)| unknown(field)).collect()
+}
+
+/// Kubernetes' own scheduler places this job's pods as a gang, if they make one.
+fn places(gang: &Gang, job: &ValidJob) -> bool {
+    match gang {
+        Gang::Native => true,
+        Gang::NativeByJob => job.options().gang == Some(JobGang::Native),
+        Gang::Off | Gang::Volcano | Gang::SchedulerPlugins(_) => false,
+    }
 }
 
 /// `<job>-<5 letters of its uid>-<generation>`. Between two starts of all pods the job was suspended and resumed, which

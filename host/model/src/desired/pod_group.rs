@@ -32,7 +32,7 @@ pub fn min_member(job: &ValidJob) -> u32 {
 pub(super) fn join(pod: &mut Pod, job: &ValidJob, gang: &Gang) {
     let group = job.names().job();
     let scheduler = match gang {
-        Gang::Off | Gang::Native => return,
+        Gang::Off | Gang::Native | Gang::NativeByJob => return,
         Gang::Volcano => {
             owned::annotate(&mut pod.metadata, scheduling::VOLCANO_GROUP_ANNOTATION, group);
             scheduling::VOLCANO_SCHEDULER
@@ -59,7 +59,7 @@ pub(super) fn manifest(
         overlay::set(&mut spec, "minResources", resources);
     }
     let (kind, version) = match gang {
-        Gang::Off | Gang::Native => return None,
+        Gang::Off | Gang::Native | Gang::NativeByJob => return None,
         Gang::Volcano => {
             for (key, name) in [("queue", queue(job)), ("priorityClassName", priority_class(job))] {
                 if !name.is_empty() {

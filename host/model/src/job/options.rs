@@ -36,6 +36,25 @@ impl LostWorker {
     }
 }
 
+/// Whether a job that may choose is a gang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobGang {
+    /// Of Kubernetes' own scheduler.
+    Native,
+    /// Its pods are placed one by one.
+    Off,
+}
+
+impl JobGang {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "native" => Some(Self::Native),
+            "none" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+
 /// Everything that a job's annotations say to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOptions {
@@ -53,6 +72,8 @@ pub struct JobOptions {
     pub renders_command: bool,
     /// What a lost worker means for the result; nothing where the cluster decides.
     pub lost_worker: Option<LostWorker>,
+    /// Whether the job is a gang; nothing where the cluster decides.
+    pub gang: Option<JobGang>,
     /// The node label of which all pods of the gang are to have one value.
     pub topology: Option<String>,
     /// Entries of the pods' resource claims of which the gang has one together.
@@ -85,6 +106,7 @@ impl Default for JobOptions {
             checks_host_keys: false,
             renders_command: false,
             lost_worker: None,
+            gang: None,
             topology: None,
             shared_claims: Vec::new(),
             plugin: None,
@@ -151,16 +173,9 @@ impl JobOptions {
                 self.lost_worker =
                     Some(policy.ok_or_else(|| FieldError::not_supported(path(), value, KNOWN))?);
             }
-            annotations::ANNOTATION_TOPOLOGY => {
-                let key = value.trim();
-                if !is_label_key(key) {
-                    return Err(invalid(
-                        "must be the key of a node label, such as \"topology.kubernetes.io/rack\"",
-                    ));
-                }
-                self.topology = Some(key.to_owned());
-            }
-            annotations::ANNOTATION_SHARED_CLAIMS => self.shared_claims = list(value),
+            annotations::ANNOTATION_GANG_SCHEDULING
+            | annotations::ANNOTATION_TOPOLOGY
+            | annotations::ANNOTATION_SHARED_CLAIMS => self.read_gang(path(), key, value)?,
             annotations::ANNOTATION_PLUGIN => {
                 self.plugin = Some(value.trim().to_owned()).filter(|p| !p.is_empty());
             }
@@ -171,6 +186,24 @@ impl JobOptions {
             }
             _ if key.starts_with(PREFIX) => self.unknown.push(key.to_owned()),
             _ => self.read_setting(key, value),
+        }
+        Ok(())
+    }
+
+    /// What says how the job's pods are placed together.
+    fn read_gang(&mut self, path: String, key: &str, value: &str) -> Result<(), FieldError> {
+        match key {
+            annotations::ANNOTATION_GANG_SCHEDULING => {
+                let gang = JobGang::parse(value);
+                let known = ["native", "none"];
+                self.gang = Some(gang.ok_or_else(|| FieldError::not_supported(path, value, known))?);
+            }
+            annotations::ANNOTATION_TOPOLOGY => {
+                let key = Some(value.trim().to_owned()).filter(|key| is_label_key(key));
+                let wrong = "must be the key of a node label, such as \"example.com/rack\"";
+                self.topology = Some(key.ok_or_else(|| FieldError::invalid(path, value, wrong))?);
+            }
+            _ => self.shared_claims = list(value),
         }
         Ok(())
     }

@@ -203,3 +203,20 @@ fn what_no_scheduler_could_place_is_refused_with_the_way_out() {
         text(&absent, &Gang::Native).contains("no entry of spec.resourceClaims of the workers' template")
     );
 }
+
+#[test]
+fn where_jobs_may_choose_only_those_are_gangs_that_ask() {
+    let (asks, silent) = (annotated(2, &[("coxswain.dev/gang-scheduling", "native")]), annotated(2, &[]));
+    let opts_out = annotated(2, &[("coxswain.dev/gang-scheduling", "none")]);
+    let is_gang =
+        |job: &ValidJob, gang: &Gang| NativeGang::of(job, gang, &ObservedState::default()).is_some();
+
+    assert!(is_gang(&asks, &Gang::NativeByJob));
+    assert!(!is_gang(&silent, &Gang::NativeByJob) && !is_gang(&opts_out, &Gang::NativeByJob));
+    assert_eq!(violations(&opts_out, &Gang::NativeByJob), []);
+    assert_eq!(violations(&asks, &Gang::Native), []);
+    for (job, gang) in [(&opts_out, Gang::Native), (&asks, Gang::Off)] {
+        let found = violations(job, &gang);
+        assert_eq!(found[0].path, "metadata.annotations[coxswain.dev/gang-scheduling]", "{found:?}");
+    }
+}
