@@ -87,7 +87,7 @@ test: setup ## Everything that CI runs: every layer, what is long in a short for
 	@tests/parts plugins \
 		'lint test-rust | bed operator bench-programs images-mpi' \
 		'test-cluster | test-guide test-conformance test-manifests test-bed test-simulator' \
-		'test-bench test-swap test-outage'
+		'test-bench test-swap test-outage test-gangs'
 
 .PHONY: test-all
 test-all: test conformance swap outage integrations bench ## `make test`, then all long forms
@@ -160,6 +160,10 @@ swap: bench-programs ## Plugins swapped 21 times while 200 jobs run and 20 a sec
 .PHONY: test-cluster
 test-cluster: images-test ## Real jobs, gates and swaps on the bed
 	@tests/cluster/run
+
+.PHONY: test-gangs
+test-gangs: images-test ## Gangs of Kubernetes' own scheduler, on a bed that has them
+	@tests/cluster/run native
 
 .PHONY: integrations
 integrations: images-integrations other-beds ## All cluster tests in their long forms, gangs, the MPI Operator, the oldest Kubernetes

@@ -102,6 +102,7 @@ impl NativeGang {
         let mut metadata = owned::bare(job, &self.name);
         overlay::set(&mut metadata, "ownerReferences", json!([owner(job)]));
         owned::label(&mut metadata, labels::LABEL_JOB, job.names().job());
+        owned::label(&mut metadata, labels::LABEL_JOB_NAME, job.names().job());
         json!({
             "apiVersion": "scheduling.k8s.io/v1beta1",
             "kind": "PodGroup",
