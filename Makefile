@@ -168,6 +168,7 @@ test-gangs: images-test ## Gangs of Kubernetes' own scheduler, on a bed that has
 .PHONY: integrations
 integrations: images-integrations other-beds ## All cluster tests in their long forms, gangs, the MPI Operator, the oldest Kubernetes
 	@tests/cluster/run long
+	@for part in kube-apiserver kube-scheduler topology; do COXSWAIN_WITHOUT=$$part tests/cluster/run native_without; done
 	@BED_KUBERNETES=coscheduling tests/cluster/run gang:: --test-threads=1
 	@BED_KUBERNETES=oldest tests/cluster/run smoke
 
@@ -187,6 +188,10 @@ bench-programs: bed plugins # The operator and its bench share what they are lin
 .PHONY: bench
 bench: bench-programs ## Speed, memory and requests beside a plain client's; half an hour
 	@tests/bench/run
+
+.PHONY: bench-gangs
+bench-gangs: bench-programs ## 100 gangs of 8 and one of 1,000 beside as many jobs without gangs; ten minutes
+	@tests/bench/run --gangs 3
 
 .PHONY: bench-quick
 bench-quick: bench-programs ## The same on small sizes, in 3 minutes

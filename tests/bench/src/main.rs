@@ -15,6 +15,7 @@
 mod aims;
 mod api;
 mod audit;
+mod gangs;
 mod job;
 mod measure;
 mod page;
@@ -69,6 +70,9 @@ struct Arguments {
     /// Jobs that run while plugins are swapped.
     #[arg(long, value_name = "JOBS", default_value_t = 200)]
     live: u32,
+    /// Only gangs beside no gangs, in so many rounds; needs a bed with the real scheduler.
+    #[arg(long, value_name = "ROUNDS")]
+    gangs: Option<u32>,
     /// Only this: a size such as 1x1000, `bare-pods`, `memory` or `running`; may be given several times.
     #[arg(long, value_name = "WHAT")]
     only: Vec<String>,
@@ -81,10 +85,14 @@ async fn main() -> Result<()> {
     let begin = Instant::now();
     let told = |line: &str| println!("bench: {:5.0} s  {line}", begin.elapsed().as_secs_f64());
     let machine = machine();
-    let Arguments { operator, plugins, audit_log, out, guard, swap, live, .. } = arguments;
+    let Arguments { operator, plugins, audit_log, out, guard, swap, live, gangs, .. } = arguments;
     let setting = Setting::prepare(operator, plugins, &audit_log, out).await?;
     if let Some(swaps) = swap {
         return swap_plugins(&setting, swap::Size { live, scaled: live / 10, swaps }, &told).await;
+    }
+    if let Some(rounds) = gangs {
+        let shown = gangs::run(&setting, rounds, &told).await?;
+        return write(&setting.out.join("gangs.json"), &serde_json::to_string_pretty(&shown)?);
     }
     let measured = Measured { machine, ..scenario::run(&setting, &plan, &told).await? };
     let aims = aims::aims(&measured);

@@ -96,8 +96,8 @@ fn scheduler() -> Result<Child> {
     child.context("starting the gang scheduler")
 }
 
-/// Gives the operator another argument, or takes it away, and waits until the new pod leads.
-pub(super) async fn operator_with(argument: Option<&str>) -> Result<()> {
+/// Gives the operator another argument, or takes it away.
+pub(super) async fn gang_argument(argument: Option<&str>) -> Result<()> {
     let deployment = format!("deployment/{NAME}");
     let template = "jsonpath={.spec.template.spec.containers[0].args}";
     let args = run("kubectl", &["-n", NAMESPACE, "get", &deployment, "-o", template]).await?;
@@ -105,7 +105,15 @@ pub(super) async fn operator_with(argument: Option<&str>) -> Result<()> {
     args.retain(|arg| !arg.starts_with("--gang-scheduling"));
     args.extend(argument.map(|name| format!("--gang-scheduling={name}")));
     let patch = json!([{"op": "replace", "path": "/spec/template/spec/containers/0/args", "value": args}]);
-    run("kubectl", &["-n", NAMESPACE, "patch", &deployment, "--type=json", "-p", &patch.to_string()]).await?;
+    run("kubectl", &["-n", NAMESPACE, "patch", &deployment, "--type=json", "-p", &patch.to_string()])
+        .await
+        .map(drop)
+}
+
+/// The same, and waits until the new pod leads.
+pub(super) async fn operator_with(argument: Option<&str>) -> Result<()> {
+    gang_argument(argument).await?;
+    let deployment = format!("deployment/{NAME}");
     run("kubectl", &["-n", NAMESPACE, "rollout", "status", &deployment, "--timeout=120s"]).await?;
     let operator = Operator::connect().await?;
     let pod = operator.pod().await?.name_any();

@@ -1,0 +1,79 @@
+//! Native gangs on a cluster that lacks one of the gates: `COXSWAIN_WITHOUT` names the component, and the operator says which.
+
+use std::{env, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+
+use super::gang::{gang_argument, operator_with};
+use crate::{
+    Job, Operator, Space,
+    objects::Kind,
+    operator::{NAME, NAMESPACE},
+    space::LIMIT,
+    tool::run,
+};
+
+#[tokio::test]
+async fn the_operator_says_where_the_gate_is_off() -> Result<()> {
+    let without = env::var("COXSWAIN_WITHOUT").context("COXSWAIN_WITHOUT must name a component")?;
+    match &*without {
+        "kube-apiserver" => api_server().await,
+        "kube-scheduler" => scheduler().await,
+        "topology" => topology().await,
+        other => {
+            anyhow::bail!("COXSWAIN_WITHOUT={other} is none of kube-apiserver, kube-scheduler, topology")
+        }
+    }
+}
+
+/// The kind is not served: the operator does not become ready, and its log and `/readyz` say why.
+async fn api_server() -> Result<()> {
+    gang_argument(Some("native")).await?;
+    let operator = Operator::connect().await?;
+    let deployment = format!("deployment/{NAME}");
+    let begin = std::time::Instant::now();
+    loop {
+        let log = run("kubectl", &["-n", NAMESPACE, "logs", &deployment, "--all-pods", "--tail=200"]).await;
+        if log.is_ok_and(|log| {
+            log.contains("GenericWorkload") && log.contains("scheduling.k8s.io/v1beta1=true")
+        }) {
+            break;
+        }
+        ensure!(begin.elapsed() < LIMIT, "no log names the gate");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    ensure!(operator.ready(1).await?.len() == 1, "the pod of the build before goes on leading");
+    // What it ran with before is what it runs with again.
+    operator_with(None).await
+}
+
+/// The group is stored and nobody looks at it: the pods start one by one.
+async fn scheduler() -> Result<()> {
+    operator_with(Some("native")).await?;
+    let space = Space::new("native-without").await?;
+    space.create(&Job::pi("pi").launcher_runs("until test -e /tmp/done; do sleep 0.2; done")).await?;
+    let event = space.hears("pi", "GangNotEnforced").await?;
+    ensure!(
+        event.message.contains("scheduler") && event.message.contains("GenericWorkload"),
+        "{}",
+        event.message
+    );
+    space.finish("pi").await?;
+    space.succeeds("pi").await?;
+    space.remove().await
+}
+
+/// The constraint is dropped without a word.
+async fn topology() -> Result<()> {
+    operator_with(Some("native")).await?;
+    let space = Space::new("native-without").await?;
+    space.create(&Job::pi("pi").annotate("coxswain.dev/topology", "kubernetes.io/hostname")).await?;
+    let event = space.hears("pi", "TopologyNotEnforced").await?;
+    ensure!(event.message.contains("TopologyAwareWorkloadScheduling"), "{}", event.message);
+    space
+        .patch(Kind::MpiJob, "pi", json!({"metadata": {"annotations": {"coxswain.dev/topology": null}}}))
+        .await?;
+    space.succeeds("pi").await?;
+    space.remove().await
+}
