@@ -22,11 +22,16 @@ const JOB_NAME_LABEL: &str = "training.kubeflow.org/job-name";
 /// In what they differ. A mark stands for each object: its version.
 pub fn check(network: &Network, cache: &Shared) -> Vec<String> {
     let index = cache.read();
+    let is_aside = |kind: &'static Kind, object: &Object| {
+        index.aside.holds(kind.kind, &JobKey::new(text(object, "namespace"), text(object, "name")))
+    };
     let label = |label: &'static str| {
         move |object: &Object| object["metadata"]["labels"][label].as_str().map(str::to_owned)
     };
     let kinds = [
-        differs(network, &MPI_JOB, &index.jobs, |object| Some(text(object, "name").to_owned())),
+        differs(network, &MPI_JOB, &index.jobs, |object| {
+            Some(text(object, "name").to_owned()).filter(|_| !is_aside(&MPI_JOB, object))
+        }),
         differs(network, &POD, &index.pods, label(JOB_NAME_LABEL)),
         differs(network, &SERVICE, &index.services, label(JOB_LABEL)),
         differs(network, &CONFIG_MAP, &index.configs, label(JOB_LABEL)),
