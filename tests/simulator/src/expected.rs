@@ -86,7 +86,7 @@ pub fn nobody_leads(plan: &Plan, network: &Network, fleet: &Fleet) -> Option<Str
     let spec = lease.map(|lease| lease["spec"].clone()).unwrap_or_default();
     let holder = spec["holderIdentity"].as_str().unwrap_or_default();
     let renewed: Option<Timestamp> = spec["renewTime"].as_str().and_then(|time| time.parse().ok());
-    let is_fresh = renewed.is_some_and(|time| network.now().duration_since(time).as_secs() <= 15);
+    let is_fresh = renewed.is_some_and(|time| fleet.now(holder).duration_since(time).as_secs() <= 15);
     let leads = is_fresh && fleet.runs(holder);
     (is_calm(plan) && !leads).then(|| format!("nobody leads in the end: {spec}"))
 }

@@ -13,7 +13,7 @@ use coxswain_operator::{
     options::Options,
     run::{Unsynced, operate},
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
@@ -198,8 +198,7 @@ impl Fleet {
         let (caches, unready, ice) =
             (Arc::clone(&self.caches), Arc::clone(&self.unready), Arc::clone(&self.ice));
         let (network, dice, name) = (self.network.clone(), self.network.dice.clone(), who.to_owned());
-        let ahead = SignedDuration::from_secs(self.settings.ahead_seconds);
-        let ahead = if replica.is_multiple_of(2) { ahead } else { -ahead };
+        let ahead = self.ahead(replica);
         World {
             now: Arc::new(move || network.now() + ahead),
             dice: Arc::new(move || dice.number(&["world", &name])),
@@ -223,6 +222,17 @@ impl Fleet {
                 true
             }),
         }
+    }
+
+    /// Of the API server's clock.
+    fn ahead(&self, replica: usize) -> SignedDuration {
+        let ahead = SignedDuration::from_secs(self.settings.ahead_seconds);
+        if replica.is_multiple_of(2) { ahead } else { -ahead }
+    }
+
+    /// The time of day for the process of this name.
+    pub fn now(&self, who: &str) -> Timestamp {
+        self.network.now() + Self::replica(who).map_or(SignedDuration::ZERO, |replica| self.ahead(replica))
     }
 
     /// No sockets, and the components of this checkout.

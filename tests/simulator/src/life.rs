@@ -159,7 +159,7 @@ impl Life {
             if expected::is_cut_off(&self.plan, replica) {
                 continue;
             }
-            for difference in caches::check(network, &cache) {
+            for difference in caches::check(&self.plan, network, &cache) {
                 violations.add("L6", &format!("replica {replica}: {difference}"));
             }
         }
