@@ -121,6 +121,10 @@ soak: plugins ## The simulator: each fault at each place, then new seeds until i
 simulator-mutants: plugins ## Known defects put back: the simulator finds each of them again; half an hour
 	@tests/simulator/mutants/run
 
+.PHONY: simulator-age
+simulator-age: plugins ## The simulator: thirty days of churn in some minutes, and what the processes hold after it
+	@$(subst --bin simulator,--bin age,$(SIMULATOR))
+
 .PHONY: simulator-replay
 simulator-replay: plugins ## One history of the simulator, shown: PLAN= a workload, seed:N or a file
 	@$(SIMULATOR) replay "$(PLAN)"

@@ -12,7 +12,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     thread::available_parallelism,
 };
 
@@ -46,6 +46,8 @@ pub struct World {
     pub cores: usize,
     /// Is shown the cache, to look at and never to change.
     pub shown: Onlooker,
+    /// The process stands still, and this one is woken when it goes on.
+    pub stands_still: Arc<dyn Fn(&Waker) -> bool + Send + Sync>,
 }
 
 thread_local! {
@@ -80,6 +82,9 @@ impl<F: Future> Future for Held<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let Some(world) = self.world.clone() else { return self.future.as_mut().poll(context) };
+        if (world.stands_still)(context.waker()) {
+            return Poll::Pending;
+        }
         let outside = HERE.replace(Some(world));
         let poll = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
         HERE.set(outside);
@@ -160,6 +165,7 @@ mod tests {
             identity: format!("replica-{seed}"),
             cores: 1,
             shown: Arc::new(|_| {}),
+            stands_still: Arc::new(|_| false),
         })
     }
 

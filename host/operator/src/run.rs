@@ -27,7 +27,7 @@ use crate::{
     metrics::ReconcileMetrics,
     options::Options,
     queue::{Queue, Settings},
-    serve,
+    serve::{self, health::Checks},
 };
 use coxswain_cluster::{
     client,
@@ -46,6 +46,8 @@ use coxswain_cluster::{
     world::{self, held},
 };
 use coxswain_plugins::{self as plugins, Answer, Followed, InCluster, LiveJobs, Plugins, store::Store};
+
+pub use crate::serve::health::Unsynced;
 
 /// Threads that requests and watches share; plugins and key pairs have others. One does some 2 000 requests a second,
 /// more than an API server takes; each further one costs memory and wakes the others for nothing.
@@ -125,7 +127,11 @@ pub async fn operate(
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    serve_health(&mut tasks, options.health_port, sight.clone(), leadership.clone()).await?;
+    let (seen, leads) = (sight.clone(), leadership.clone());
+    let unsynced: Unsynced = Arc::new(move || seen.unsynced().iter().map(ToString::to_string).collect());
+    world::show(&unsynced);
+    let leader_election = Arc::new(move || leads.is_healthy(election::UNHEALTHY));
+    serve_health(&mut tasks, options.health_port, Checks { leader_election, unsynced }).await?;
     let sources = serve::metrics::Sources {
         metrics: Arc::clone(&live.metrics),
         counts: Arc::clone(&counts),
@@ -307,19 +313,10 @@ async fn sweep(watches: Watches, gang: Gang) {
 }
 
 /// `/healthz` and `/readyz`; port 0 is none.
-async fn serve_health(
-    tasks: &mut Tasks,
-    port: u16,
-    sight: Sight,
-    leadership: Leadership,
-) -> anyhow::Result<()> {
+async fn serve_health(tasks: &mut Tasks, port: u16, checks: Checks) -> anyhow::Result<()> {
     if port == 0 {
         return Ok(());
     }
-    let checks = serve::health::Checks {
-        leader_election: Arc::new(move || leadership.is_healthy(election::UNHEALTHY)),
-        unsynced: Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect()),
-    };
     let listener = serve::listen(port).await?;
     tasks.spawn("health", serve::serve(listener, serve::health::routes(checks)));
     Ok(())

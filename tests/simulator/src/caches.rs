@@ -10,6 +10,7 @@ use coxswain_cluster::{
 
 use crate::{
     network::Network,
+    plan::{Deed, Plan},
     server::{
         kind::{CONFIG_MAP, JOB, Kind, MPI_JOB, POD, SECRET, SERVICE},
         store::{Object, text},
@@ -20,20 +21,32 @@ const JOB_LABEL: &str = "coxswain.dev/job";
 const JOB_NAME_LABEL: &str = "training.kubeflow.org/job-name";
 
 /// In what they differ. A mark stands for each object: its version.
-pub fn check(network: &Network, cache: &Shared) -> Vec<String> {
+pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
     let index = cache.read();
+    let is_aside = |kind: &'static Kind, object: &Object| {
+        index.aside.holds(kind.kind, &JobKey::new(text(object, "namespace"), text(object, "name")))
+    };
     let label = |label: &'static str| {
         move |object: &Object| object["metadata"]["labels"][label].as_str().map(str::to_owned)
     };
     let kinds = [
-        differs(network, &MPI_JOB, &index.jobs, |object| Some(text(object, "name").to_owned())),
-        differs(network, &POD, &index.pods, label(JOB_NAME_LABEL)),
+        differs(network, &MPI_JOB, &index.jobs, |object| {
+            Some(text(object, "name").to_owned()).filter(|_| !is_aside(&MPI_JOB, object))
+        }),
+        // A pod that somebody gives to another job by hand is still shown by the watch, and its row is dropped when the cache
+        // is compared with the API server: minutes later.
+        differs(network, &POD, &index.pods, label(JOB_NAME_LABEL))
+            .filter(|_| !plan.users.iter().any(|act| relabels(&act.does))),
         differs(network, &SERVICE, &index.services, label(JOB_LABEL)),
         differs(network, &CONFIG_MAP, &index.configs, label(JOB_LABEL)),
         differs(network, &SECRET, &index.secrets, label(JOB_LABEL)),
         differs(network, &JOB, &index.launchers, label(JOB_LABEL)),
     ];
     kinds.into_iter().flatten().collect()
+}
+
+fn relabels(deed: &Deed) -> bool {
+    matches!(deed, Deed::Alter { kind, change, .. } if kind == POD.kind && !change["metadata"]["labels"].is_null())
 }
 
 fn differs<R: Row>(

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::{
     dice::Dice,
-    plan::{Act, Deed, Denial, Ending, Held, Hold, Plan, Settings},
-    users,
+    plan::{Act, Deed, Denial, Ending, Held, Hold, Plan, Settings, Team},
+    tampering, users,
 };
 
 /// Workers of a job at most.
@@ -19,12 +19,13 @@ const LAST: u64 = 150;
 /// See the module. Its faults are drawn elsewhere.
 pub fn plan(dice: &Dice) -> Plan {
     let draws = Draws(dice);
-    let mut users = vec![Act { at_seconds: 5, does: Deed::Create(job(&draws)) }];
+    let act = |at_seconds, does| Act { at_seconds, team: Team::A, does };
+    let mut users = vec![act(5, Deed::Create(job(&draws)))];
     for _ in 0..=draws.below(MOST, "happenings") {
         let at_seconds = 6 + draws.below(LAST, "moment");
         let (does, later) = happening(&draws);
-        users.push(Act { at_seconds, does });
-        users.extend(later.map(|does| Act { at_seconds: at_seconds + 5 + draws.below(60, "length"), does }));
+        users.push(act(at_seconds, does));
+        users.extend(later.map(|does| act(at_seconds + 5 + draws.below(60, "length"), does)));
     }
     let gang = if draws.below(4, "gang") == 0 { "volcano".to_owned() } else { String::new() };
     Plan {
@@ -36,7 +37,7 @@ pub fn plan(dice: &Dice) -> Plan {
         runs_seconds: 5 + draws.below(60, "run"),
         faults: Vec::new(),
         horizon_seconds: 600,
-        settings: Settings { gang, ahead_seconds: 0 },
+        settings: Settings { gang, ..Settings::default() },
         is_open: true,
     }
 }
@@ -88,6 +89,10 @@ fn job(draws: &Draws) -> Value {
 
 /// Something, and what takes it back.
 fn happening(draws: &Draws) -> (Deed, Option<Deed>) {
+    if draws.is_one_of(4, "tampering") {
+        let version = u32::try_from(draws.below(4, "version")).expect("a small number");
+        return tampering::way(draws.below(tampering::WAYS, "way"), &draws.worker(), version);
+    }
     let change = |change: Value| Deed::Change { job: "pi".to_owned(), change };
     let policy = |policy: Value| change(json!({"spec": {"runPolicy": policy}}));
     let ends = |how: Ending| Deed::EndPod { pod: draws.worker(), how };

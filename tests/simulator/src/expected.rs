@@ -9,16 +9,20 @@ use crate::{
     network::Network,
     plan::{Fault, Plan, WriteFault},
     server::{
-        kind::{JOB, LEASE, MPI_JOB, POD},
+        kind::{EVENT, JOB, LEASE, MPI_JOB, POD},
         store::{Object, text},
     },
-    users::TEAM,
+    users::{OTHERS, TEAM},
 };
+
+/// What the names of team B's jobs begin with that nobody can run.
+const HOSTILE: &str = "hostile-";
 
 /// What is wrong with where the jobs are.
 pub fn check(plan: &Plan, network: &Network) -> Vec<String> {
     let jobs = network.server.all(&MPI_JOB, Some(TEAM));
     let mut wrong: Vec<String> = jobs.iter().flat_map(|job| of(plan, network, job)).collect();
+    wrong.extend(unnamed(network));
     let alive: Vec<&str> = jobs.iter().map(|job| text(job, "uid")).collect();
     for kind in [&POD, &JOB] {
         for object in network.server.all(kind, Some(TEAM)) {
@@ -28,6 +32,40 @@ pub fn check(plan: &Plan, network: &Network) -> Vec<String> {
             if is_left {
                 wrong.push(format!("{} {} is left of a job that is gone", kind.kind, text(&object, "name")));
             }
+        }
+    }
+    wrong
+}
+
+/// Team B's jobs that nobody can run, and of which nobody says so.
+fn unnamed(network: &Network) -> Vec<String> {
+    let jobs = network.server.all(&MPI_JOB, Some(OTHERS));
+    let events = network.server.all(&EVENT, Some(OTHERS));
+    let is_told = |job: &&Object| {
+        let warns = |event: &&Object| {
+            event["type"] == "Warning" && event["involvedObject"]["uid"] == job["metadata"]["uid"]
+        };
+        events.iter().any(|event| warns(&event))
+    };
+    let hostile = jobs.iter().filter(|job| text(job, "name").starts_with(HOSTILE));
+    hostile
+        .filter(|job| !is_told(job))
+        .map(|job| {
+            format!("{}: nobody says what keeps it; its status is {}", text(job, "name"), job["status"])
+        })
+        .collect()
+}
+
+/// What is wrong with what replicas answer on `/readyz` in the end.
+pub fn readiness(plan: &Plan, fleet: &Fleet) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (replica, unsynced) in fleet.unready() {
+        match (is_cut_off(plan, replica), unsynced.as_slice()) {
+            (true, []) => wrong.push(format!("replica {replica} is ready, and nothing reaches it")),
+            (false, [_, ..]) if is_calm(plan) => {
+                wrong.push(format!("replica {replica} is not ready in the end: {unsynced:?}"));
+            }
+            _ => {}
         }
     }
     wrong
@@ -48,22 +86,26 @@ pub fn nobody_leads(plan: &Plan, network: &Network, fleet: &Fleet) -> Option<Str
     let spec = lease.map(|lease| lease["spec"].clone()).unwrap_or_default();
     let holder = spec["holderIdentity"].as_str().unwrap_or_default();
     let renewed: Option<Timestamp> = spec["renewTime"].as_str().and_then(|time| time.parse().ok());
-    let is_fresh = renewed.is_some_and(|time| network.now().duration_since(time).as_secs() <= 15);
-    // One whose horizon comes before somebody can lead again says nothing.
-    let is_late = |seconds: u64| seconds + 90 < plan.horizon_seconds;
-    let may_lead = plan.faults.iter().all(|fault| match fault {
+    let is_fresh = renewed.is_some_and(|time| fleet.now(holder).duration_since(time).as_secs() <= 15);
+    let leads = is_fresh && fleet.runs(holder);
+    (is_calm(plan) && !leads).then(|| format!("nobody leads in the end: {spec}"))
+}
+
+/// What went wrong is over for so long that somebody can lead again.
+fn is_calm(plan: &Plan) -> bool {
+    let is_over = |seconds: u64| seconds + 90 < plan.horizon_seconds;
+    plan.faults.iter().all(|fault| match fault {
         Fault::Kill { at_seconds, .. } | Fault::Stop { at_seconds, .. } | Fault::Restart { at_seconds } => {
-            is_late(*at_seconds)
+            is_over(*at_seconds)
         }
+        Fault::Freeze { at_seconds, seconds, .. } => is_over(at_seconds + seconds),
         Fault::CutOff { replica, .. } if is_cut_off(plan, *replica) => plan.replicas > 1,
         Fault::Brownout { to_seconds, .. }
         | Fault::Throttled { to_seconds, .. }
         | Fault::CutOff { to_seconds, .. }
-        | Fault::SlowLease { to_seconds, .. } => is_late(*to_seconds),
+        | Fault::SlowLease { to_seconds, .. } => is_over(*to_seconds),
         _ => true,
-    });
-    let leads = is_fresh && fleet.runs(holder);
-    (may_lead && !leads).then(|| format!("nobody leads in the end: {spec}"))
+    })
 }
 
 fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
@@ -71,7 +113,11 @@ fn of(plan: &Plan, network: &Network, job: &Object) -> Vec<String> {
     let policy = &job["spec"]["runPolicy"];
     let is = |kind: &str| has_condition(job, kind, "True");
     let pods = network.server.all(&POD, Some(TEAM));
-    let of_job = |pod: &&Object| pod["metadata"]["labels"]["training.kubeflow.org/job-name"] == name;
+    // What somebody has given other labels, or taken away from the job, is the job's no more.
+    let of_job = |pod: &&Object| {
+        pod["metadata"]["labels"]["training.kubeflow.org/job-name"] == name
+            && pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    };
     let role = |pod: &Object, role: &str| pod["metadata"]["labels"]["training.kubeflow.org/job-role"] == role;
     let workers: Vec<&Object> = pods.iter().filter(of_job).filter(|pod| role(pod, "worker")).collect();
     // Policy Running keeps what has ended.
@@ -153,12 +199,17 @@ fn hides_the_launcher(fault: &Fault) -> bool {
                 | WriteFault::Stop
                 | WriteFault::LeaseLost
         ),
-        Fault::Gap { .. } | Fault::Restart { .. } | Fault::Quota { .. } => false,
+        Fault::Gap { .. }
+        | Fault::Restart { .. }
+        | Fault::Quota { .. }
+        | Fault::Webhook { .. }
+        | Fault::Pages { .. } => false,
         Fault::Brownout { .. }
         | Fault::Throttled { .. }
         | Fault::CutOff { .. }
         | Fault::BlackHole { .. }
         | Fault::SlowLease { .. }
+        | Fault::Freeze { .. }
         | Fault::Kill { .. }
         | Fault::Stop { .. } => true,
     }
@@ -169,7 +220,7 @@ fn open_end(job: &Object, launcher: Option<&Object>, left: usize) -> Vec<String>
     let is = |kind: &str| has_condition(job, kind, "True");
     let has_ended = is("Succeeded") || is("Failed");
     let has_succeeded = launcher.is_none_or(|launcher| has_condition(launcher, "Complete", "True"));
-    let keeps_all = job["spec"]["runPolicy"]["cleanPodPolicy"] == "None";
+    let keeps_all = matches!(job["spec"]["runPolicy"]["cleanPodPolicy"].as_str(), None | Some("None"));
     let rules = [
         (has_ended || has_condition(job, "Accepted", "False"), "must have ended, or say what keeps it"),
         (!has_ended || !is("Running"), "has ended and runs"),

@@ -22,9 +22,11 @@ use crate::{
         kind::{KINDS, LEASE, POD},
         store::Change,
     },
-    users::TEAM,
+    users::{OTHERS, TEAM},
 };
 
+/// Until an API server gives a webhook up: what it may be told to wait at most.
+const WEBHOOK: Duration = Duration::from_secs(30);
 /// Until a write that is late has its effect: longer than anybody waits for it.
 const LATE: Duration = Duration::from_secs(30);
 
@@ -102,13 +104,31 @@ impl Faults {
                     ends.server.state().quotas.remove(&(TEAM.to_owned(), POD.plural));
                 });
             }
+            Fault::Freeze { replica, at_seconds, seconds } => {
+                let time = Duration::from_secs(seconds);
+                agenda.at(at(at_seconds), move || fleet.freeze(replica, time));
+            }
             Fault::Write { .. }
             | Fault::Stale { .. }
             | Fault::Gap { .. }
             | Fault::Brownout { .. }
             | Fault::Throttled { .. }
+            | Fault::Webhook { .. }
+            | Fault::Pages { .. }
             | Fault::SlowLease { .. } => {}
         }
+    }
+
+    /// A page is asked for whose token has expired: half as often as one fails.
+    fn expires(&self, dice: &Dice, past: u64, who: &str, raw: &Raw) -> bool {
+        let share = self.plan.faults.iter().find_map(|fault| match fault {
+            Fault::Pages { from_seconds, to_seconds, percent } => {
+                (*from_seconds..*to_seconds).contains(&past).then_some(f64::from(*percent) / 200.0)
+            }
+            _ => None,
+        });
+        let is_page = raw.method == Method::GET && raw.uri.contains("continue=");
+        is_page && share.is_some_and(|share| dice.chance(share, &["expired", who, path(raw)]))
     }
 
     fn lag(&self, kind: &str, seconds: u64) {
@@ -174,9 +194,14 @@ fn take_lease(inside: &Inside) {
     );
 }
 
+/// What stands before the question mark.
+fn path(raw: &Raw) -> &str {
+    raw.uri.split('?').next().unwrap_or_default()
+}
+
 /// A write of an operator that decides something.
 pub fn is_write(who: &str, raw: &Raw) -> bool {
-    let path = raw.uri.split('?').next().unwrap_or_default();
+    let path = path(raw);
     Fleet::replica(who).is_some()
         && raw.method != Method::GET
         && !path.contains("/leases")
@@ -202,6 +227,9 @@ impl Weather for Faults {
         }
         let past = now.duration_since(self.started).as_secs();
         let Some(replica) = Fleet::replica(who) else { return calm };
+        if self.expires(dice, past, who, raw) {
+            self.network.server.state().expire_pages();
+        }
         let hit = self.plan.faults.iter().find_map(|fault| span(fault, dice, past, replica, who, raw, calm));
         hit.unwrap_or(calm)
     }
@@ -241,10 +269,24 @@ fn span(
             is_hit.then_some(Fate { how: How::Silence { has_effect: false }, ..calm })
         }
         Fault::BlackHole { kind, from_seconds, to_seconds } => {
-            let path = raw.uri.split('?').next().unwrap_or_default();
-            let reads_all = raw.method == Method::GET && path.ends_with(&format!("/{}", plural(kind)));
+            let reads_all = raw.method == Method::GET && path(raw).ends_with(&format!("/{}", plural(kind)));
             let is_hit = is_now(from_seconds, to_seconds) && reads_all;
             is_hit.then_some(Fate { how: How::Silence { has_effect: false }, ..calm })
+        }
+        Fault::Webhook { from_seconds, to_seconds } => {
+            let pods = format!("/namespaces/{OTHERS}/pods");
+            let is_hit =
+                is_now(from_seconds, to_seconds) && raw.method == Method::POST && path(raw).ends_with(&pods);
+            let how = How::Refused { code: 500, reason: "InternalError", retry_after: None };
+            is_hit.then_some(Fate { there: WEBHOOK, how, ..calm })
+        }
+        Fault::Pages { from_seconds, to_seconds, percent } => {
+            let is_list = raw.method == Method::GET && raw.uri.contains("limit=") && !is_for_lease;
+            let is_hit = is_now(from_seconds, to_seconds)
+                && is_list
+                && dice.chance(f64::from(*percent) / 100.0, &["page", who, path(raw)]);
+            let how = How::Refused { code: 503, reason: "ServiceUnavailable", retry_after: None };
+            is_hit.then_some(Fate { how, ..calm })
         }
         Fault::SlowLease { from_seconds, to_seconds, seconds } => {
             let is_hit = is_now(from_seconds, to_seconds) && is_for_lease;

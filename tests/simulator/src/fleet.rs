@@ -3,16 +3,24 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
     time::Duration,
 };
 
-use coxswain_cluster::{index::Shared, world::World};
+use coxswain_cluster::{index::Shared, rate::Rate, world::World};
 use coxswain_model::desired::Gang;
-use coxswain_operator::{options::Options, run::operate};
-use jiff::SignedDuration;
+use coxswain_operator::{
+    options::Options,
+    run::{Unsynced, operate},
+};
+use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use crate::{components, network::Network, plan::Settings};
+use crate::{
+    components,
+    network::Network,
+    plan::{Bound, Settings},
+};
 
 /// From the end of a process to its next start: the kubelet backs off.
 const RESTART: Duration = Duration::from_secs(10);
@@ -25,7 +33,13 @@ pub struct Fleet {
     slots: Arc<Mutex<Vec<Slot>>>,
     ended: Arc<Mutex<Vec<String>>>,
     caches: Arc<Mutex<BTreeMap<usize, Shared>>>,
+    unready: Arc<Mutex<BTreeMap<usize, Unsynced>>>,
+    ice: Arc<Mutex<BTreeMap<usize, Ice>>>,
 }
+
+/// Of a replica that stands still: who wants to be told when it goes on.
+#[derive(Default)]
+struct Ice(Vec<Waker>);
 
 struct Slot {
     /// Counts the processes of this replica.
@@ -48,6 +62,8 @@ impl Fleet {
             slots: Arc::new(Mutex::new(slots)),
             ended: Arc::default(),
             caches: Arc::default(),
+            unready: Arc::default(),
+            ice: Arc::default(),
         }
     }
 
@@ -88,8 +104,33 @@ impl Fleet {
         let who = format!("operator-{replica}/{}", slots[replica].life);
         drop(slots);
         running.task.abort();
+        self.thaw(replica);
+        self.forget(replica);
         self.network.kill(&who);
         self.start_after(replica, pause);
+    }
+
+    /// All of them, for good.
+    pub fn end(&self) {
+        for replica in 0..self.lock().len() {
+            self.kill_for(replica, Duration::from_hours(24 * 365));
+        }
+    }
+
+    /// Nothing of it goes on for so long.
+    pub fn freeze(&self, replica: usize, time: Duration) {
+        self.ice().entry(replica).or_default();
+        let this = self.clone();
+        self.network.agenda.after(time, move || this.thaw(replica));
+    }
+
+    fn thaw(&self, replica: usize) {
+        let waiting = self.ice().remove(&replica);
+        waiting.into_iter().flat_map(|ice| ice.0).for_each(Waker::wake);
+    }
+
+    fn ice(&self) -> MutexGuard<'_, BTreeMap<usize, Ice>> {
+        self.ice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As the kubelet does first.
@@ -125,6 +166,20 @@ impl Fleet {
         caches.into_iter().filter(|(replica, _)| slots[*replica].running.is_some()).collect()
     }
 
+    /// What each replica that runs answers on `/readyz`: what it does not see.
+    pub fn unready(&self) -> Vec<(usize, Vec<String>)> {
+        let unready = self.unready.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let slots = self.lock();
+        let runs = unready.into_iter().filter(|(replica, _)| slots[*replica].running.is_some());
+        runs.map(|(replica, unsynced)| (replica, unsynced())).collect()
+    }
+
+    /// What its process has shown, and which holds on to it.
+    fn forget(&self, replica: usize) {
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner).remove(&replica);
+        self.unready.lock().unwrap_or_else(PoisonError::into_inner).remove(&replica);
+    }
+
     fn has_ended(&self, replica: usize, who: &str, error: Option<anyhow::Error>) {
         if let Some(error) = error {
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,9 +195,10 @@ impl Fleet {
     }
 
     fn world(&self, replica: usize, who: &str) -> World {
-        let caches = Arc::clone(&self.caches);
+        let (caches, unready, ice) =
+            (Arc::clone(&self.caches), Arc::clone(&self.unready), Arc::clone(&self.ice));
         let (network, dice, name) = (self.network.clone(), self.network.dice.clone(), who.to_owned());
-        let ahead = SignedDuration::from_secs(self.settings.ahead_seconds);
+        let ahead = self.ahead(replica);
         World {
             now: Arc::new(move || network.now() + ahead),
             dice: Arc::new(move || dice.number(&["world", &name])),
@@ -154,8 +210,29 @@ impl Fleet {
                 if let Some(cache) = what.downcast_ref::<Shared>() {
                     caches.lock().unwrap_or_else(PoisonError::into_inner).insert(replica, cache.clone());
                 }
+                if let Some(unsynced) = what.downcast_ref::<Unsynced>() {
+                    let unsynced = Arc::clone(unsynced);
+                    unready.lock().unwrap_or_else(PoisonError::into_inner).insert(replica, unsynced);
+                }
+            }),
+            stands_still: Arc::new(move |waker| {
+                let mut ice = ice.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(Ice(waiting)) = ice.get_mut(&replica) else { return false };
+                waiting.push(waker.clone());
+                true
             }),
         }
+    }
+
+    /// Of the API server's clock.
+    fn ahead(&self, replica: usize) -> SignedDuration {
+        let ahead = SignedDuration::from_secs(self.settings.ahead_seconds);
+        if replica.is_multiple_of(2) { ahead } else { -ahead }
+    }
+
+    /// The time of day for the process of this name.
+    pub fn now(&self, who: &str) -> Timestamp {
+        self.network.now() + Self::replica(who).map_or(SignedDuration::ZERO, |replica| self.ahead(replica))
     }
 
     /// No sockets, and the components of this checkout.
@@ -165,7 +242,15 @@ impl Fleet {
             "volcano" => Gang::Volcano,
             name => Gang::SchedulerPlugins(name.to_owned()),
         };
-        Options { plugin_dir: components::folder(), gang, ..Options::default() }
+        let rate = |bound: Bound| Rate { qps: bound.each_second.into(), burst: bound.burst.into() };
+        Options {
+            plugin_dir: components::folder(),
+            gang,
+            at_once: self.settings.at_once,
+            api_rate: self.settings.requests.map(rate),
+            reconcile_rate: self.settings.reconciles.map(rate),
+            ..Options::default()
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {

@@ -1,12 +1,14 @@
 //! What must never happen, checked on the server's side at every request and every write. The numbers are those of the
 //! design (README.md).
 
+mod copies;
 mod devices;
 mod ends;
 mod events;
 mod gates;
 mod objects;
 mod requests;
+mod waits;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -54,6 +56,9 @@ pub fn start(plan: &Plan, network: &Network) -> Violations {
     network.server.observe(Arc::new(events::Events::new(plan, violations.clone())));
     let devices = devices::Devices::new(plan, network.clone(), violations.clone());
     network.server.observe(Arc::new(devices::Watcher(devices)));
+    let waits = waits::Waits::new(plan, network.clone(), violations.clone());
+    network.server.observe(Arc::new(waits::Watcher(waits)));
+    network.server.observe(Arc::new(copies::Copies::new(network.clone(), violations.clone())));
     violations
 }
 
@@ -75,7 +80,35 @@ fn lag(plan: &Plan) -> Duration {
         }
         // Sent before, with its effect afterwards.
         Fault::Write { .. } => Some(40),
-        Fault::SlowLease { .. } | Fault::Quota { .. } | Fault::Kill { .. } | Fault::Stop { .. } => None,
+        Fault::Freeze { seconds, .. } => Some(*seconds),
+        // A list of three objects a page, where each fails as often as not.
+        Fault::Pages { .. } => Some(60),
+        Fault::SlowLease { .. }
+        | Fault::Quota { .. }
+        | Fault::Webhook { .. }
+        | Fault::Kill { .. }
+        | Fault::Stop { .. } => None,
     });
     Duration::from_secs(lag.max().unwrap_or(0))
+}
+
+/// What must come about has come about after so long, where nothing goes wrong.
+const SOON: Duration = Duration::from_secs(30);
+/// Until a process that was killed is followed by one that leads: its lease runs out, or it starts again.
+const FAILOVER: Duration = Duration::from_secs(45);
+
+/// The same with the plan's faults.
+fn patience(plan: &Plan) -> Duration {
+    let bad = plan.faults.iter().map(|fault| match fault {
+        Fault::CutOff { to_seconds, .. } if *to_seconds >= plan.horizon_seconds => Duration::ZERO,
+        Fault::Brownout { from_seconds, to_seconds, .. }
+        | Fault::Throttled { from_seconds, to_seconds }
+        | Fault::CutOff { from_seconds, to_seconds, .. }
+        | Fault::BlackHole { from_seconds, to_seconds, .. } => {
+            Duration::from_secs(to_seconds.saturating_sub(*from_seconds)) + FAILOVER
+        }
+        Fault::Freeze { seconds, .. } => Duration::from_secs(*seconds) + FAILOVER,
+        _ => FAILOVER,
+    });
+    SOON + lag(plan) + bad.sum::<Duration>()
 }

@@ -20,6 +20,7 @@
 )]
 
 pub mod agenda;
+pub mod aging;
 pub mod caches;
 pub mod components;
 pub mod conformance;
@@ -36,6 +37,7 @@ pub mod modes;
 pub mod network;
 pub mod plan;
 pub mod server;
+pub mod tampering;
 pub mod trace;
 pub mod users;
 pub mod workloads;

@@ -37,11 +37,13 @@ use crate::{
         store::text,
     },
     trace::Trace,
-    users::{self, TEAM},
+    users::{self, OTHERS, TEAM},
 };
 
 /// Changes of a kind that the server keeps: few, so that a watch that lags or is cut has to list.
 const HISTORY: usize = 20;
+/// Objects on a page of a list: few, so that most lists have several. A server may give fewer than it is asked for.
+const PAGE: usize = 3;
 /// Before the horizon, nobody asks for anything but the lease and what there is.
 const QUIET: Duration = Duration::from_mins(2);
 
@@ -101,8 +103,9 @@ impl Life {
     pub fn start(plan: &Plan) -> Self {
         let plan = Arc::new(plan.clone());
         let agenda = Agenda::default();
-        let network =
-            Network::new(Server::new(HISTORY, BIRTH, plan.seed), agenda.clone(), Dice::new(plan.seed));
+        let server = Server::new(HISTORY, BIRTH, plan.seed);
+        server.state().longest_page = PAGE;
+        let network = Network::new(server, agenda.clone(), Dice::new(plan.seed));
         let trace = Arc::new(Trace::new());
         network.server.observe(Arc::clone(&trace) as Arc<dyn Observer>);
         let asked = Arc::new(Asked::default());
@@ -137,6 +140,11 @@ impl Life {
         self.trace.lines()
     }
 
+    /// Requests of operators.
+    pub fn requests(&self) -> u64 {
+        self.asked.count.load(Ordering::Relaxed)
+    }
+
     /// At the horizon.
     fn report(self) -> Report {
         let Self { network, violations, .. } = &self;
@@ -151,9 +159,12 @@ impl Life {
             if expected::is_cut_off(&self.plan, replica) {
                 continue;
             }
-            for difference in caches::check(network, &cache) {
+            for difference in caches::check(&self.plan, network, &cache) {
                 violations.add("L6", &format!("replica {replica}: {difference}"));
             }
+        }
+        for wrong in expected::readiness(&self.plan, &self.fleet) {
+            violations.add("S13", &wrong);
         }
         if let Some(wrong) = expected::nobody_leads(&self.plan, network, &self.fleet) {
             violations.add("L3", &wrong);
@@ -166,7 +177,7 @@ impl Life {
             hash: self.trace.hash(),
             writes: self.faults.writes(),
             events: self.faults.events(),
-            requests: self.asked.count.load(Ordering::Relaxed),
+            requests: self.requests(),
             lines: self.trace.lines(),
             jobs: jobs.iter().map(|job| format!("{}: {}", text(job, "name"), condition(job))).collect(),
         }
@@ -183,7 +194,7 @@ fn work(plan: &Arc<Plan>, network: &Network, holds: &Holds) {
     controllers::start(network, Garbage { delay: (second / 2, 10 * second) });
     controllers::start(network, Namespaces);
     let inside = Inside::new(network.clone(), "administrator");
-    for namespace in ["mpi-operator", TEAM] {
+    for namespace in ["mpi-operator", TEAM, OTHERS] {
         inside.create(&NAMESPACE, "", json!({"metadata": {"name": namespace}})).expect("a new namespace");
     }
 }
@@ -232,7 +243,9 @@ impl Observer for Asked {
             return;
         }
         self.count.fetch_add(1, Ordering::Relaxed);
-        if raw.method != Method::GET && !raw.uri.contains("/leases") {
+        // Copies of components go when nothing has needed them for a while.
+        let is_for_itself = raw.uri.contains("/leases") || raw.uri.contains("/configmaps/coxswain-copy-");
+        if raw.method != Method::GET && !is_for_itself {
             let line = format!("{who} {} {}", raw.method, raw.uri);
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), line));
         }

@@ -4,7 +4,7 @@ use crate::{
     dice::Dice,
     drawn, life,
     plan::{Fault, Plan, WriteFault},
-    workloads,
+    workloads::{self, shared},
 };
 
 /// Lags of a stale view: short, longer than the operator believes in its own writes (30 s), and longer than most of it.
@@ -33,6 +33,17 @@ pub fn views(plan: &Plan) -> Vec<Plan> {
         }
     }
     plans
+}
+
+/// Clusters that are shared: each as it is, and with other draws.
+pub fn shared() -> Vec<Plan> {
+    let seeded = |plan: Plan| {
+        (0..shared::SEEDS).map(move |seed| {
+            let name = format!("{} under seed {seed}", plan.name);
+            Plan { name, seed: plan.seed + seed, ..plan.clone() }
+        })
+    };
+    shared::all().into_iter().flat_map(seeded).collect()
 }
 
 fn with(plan: &Plan, fault: Fault) -> Plan {
@@ -94,6 +105,9 @@ pub fn seeded(seed: u64) -> Plan {
     plan.seed = seed;
     plan.replicas = 1 + usize::try_from(below(2, "replicas")).expect("a small number");
     plan.horizon_seconds = 600;
+    if below(4, "skew") == 0 {
+        plan.settings.ahead_seconds = i64::try_from(below(240, "ahead")).expect("small") - 120;
+    }
     for _ in 0..below(4, "faults") {
         let second = below(120, "second");
         let replica = usize::try_from(below(plan.replicas as u64, "replica")).expect("a small number");
@@ -102,7 +116,7 @@ pub fn seeded(seed: u64) -> Plan {
         let event = 1 + u32::try_from(below(20, "event")).expect("small");
         let number = 1 + u32::try_from(below(20, "write")).expect("small");
         let how = WriteFault::ALL[usize::try_from(below(12, "how")).expect("small")];
-        plan.faults.push(match below(11, "class") {
+        plan.faults.push(match below(13, "class") {
             0 => Fault::Write { number, how },
             1 => Fault::Stale { kind: kind.to_owned(), event, seconds: 1 + below(60, "lag") },
             2 => Fault::Gap { kind: kind.to_owned(), event },
@@ -135,6 +149,12 @@ fn lasting(dice: &Dice, class: u64, replica: usize, replicas: usize, kind: &str)
         }
         7 => Fault::CutOff { replica, from_seconds, to_seconds },
         8 => Fault::BlackHole { kind: kind.to_owned(), from_seconds, to_seconds },
+        11 => Fault::Freeze { replica, at_seconds: from_seconds, seconds: 1 + below(60, "frozen") },
+        12 => Fault::Pages {
+            from_seconds,
+            to_seconds,
+            percent: 10 + u8::try_from(below(30, "pages")).expect("small"),
+        },
         9 => Fault::SlowLease { from_seconds, to_seconds, seconds: 1 + below(14, "slow") },
         _ => Fault::Quota { from_seconds, to_seconds, pods: below(3, "pods") },
     }

@@ -41,8 +41,44 @@ pub struct Plan {
 pub struct Settings {
     /// `--gang-scheduling`.
     pub gang: String,
-    /// Their clocks are ahead of the API server's by so much.
+    /// Clocks of the first and of every second replica are ahead of the API server's by so much, those of the others behind.
     pub ahead_seconds: i64,
+    /// `--threadiness`, if it is set.
+    pub at_once: Option<usize>,
+    /// `--kube-api-qps` and `--kube-api-burst`, if they are set.
+    pub requests: Option<Bound>,
+    /// `--controller-queue-rate-limit` and `--controller-queue-burst`, if they are set.
+    pub reconciles: Option<Bound>,
+}
+
+/// An upper bound on a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// A second.
+    pub each_second: u32,
+    /// So many at once after a rest.
+    pub burst: u32,
+}
+
+/// Users of one namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Team {
+    /// Where what is told of jobs holds without restriction.
+    #[default]
+    A,
+    /// Those beside them.
+    B,
+}
+
+impl Team {
+    /// Where they work.
+    pub const fn namespace(self) -> &'static str {
+        match self {
+            Self::A => "team-a",
+            Self::B => "team-b",
+        }
+    }
 }
 
 /// What a user does.
@@ -51,11 +87,14 @@ pub struct Settings {
 pub struct Act {
     /// When.
     pub at_seconds: u64,
+    /// Who.
+    #[serde(default)]
+    pub team: Team,
     /// What.
     pub does: Deed,
 }
 
-/// In the namespace `team-a`: what users do with jobs, what others do with what belongs to them, and what becomes of pods. A
+/// In the namespace of a team: what users do with jobs, what others do with what belongs to them, and what becomes of pods. A
 /// pod is called by its name, or by that of the Job that made it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Deed {
@@ -82,7 +121,7 @@ pub enum Deed {
     },
     /// Deletes the namespace.
     DeleteNamespace,
-    /// Makes an object of any kind.
+    /// Makes an object of any kind, unless there is one of its name.
     Make {
         /// `kind`.
         kind: String,
@@ -113,6 +152,12 @@ pub enum Deed {
         kind: String,
         /// Its name.
         name: String,
+    },
+    /// An administrator applies a component of `openmpi`: one for each number, which all do the same under another digest, and
+    /// bytes that are none for 0.
+    Swap {
+        /// Which.
+        version: u32,
     },
     /// The containers of a pod end.
     EndPod {
@@ -266,7 +311,32 @@ pub enum Fault {
         /// From the request to its answer.
         seconds: u64,
     },
-    /// The users' namespace may have so many pods.
+    /// A webhook in the way of team B's pods does not answer.
+    Webhook {
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+    },
+    /// Pages of lists fail now and then, and some of the tokens that lead to them expire.
+    Pages {
+        /// From then.
+        from_seconds: u64,
+        /// Until then.
+        to_seconds: u64,
+        /// So many of a hundred.
+        percent: u8,
+    },
+    /// The process of a replica stands still: on its node, something else computes.
+    Freeze {
+        /// From 0.
+        replica: usize,
+        /// When.
+        at_seconds: u64,
+        /// For so long.
+        seconds: u64,
+    },
+    /// Team A's namespace may have so many pods.
     Quota {
         /// From then.
         from_seconds: u64,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
 
 use crate::{
+    components,
     controllers::{
         Inside,
         inside::{has_ended, is_ending, phase},
@@ -12,99 +14,125 @@ use crate::{
     },
     holds::{Holds, is_called},
     network::Network,
-    plan::{Deed, Denial, Held, Hold, Plan},
+    plan::{Deed, Denial, Held, Hold, Plan, Team},
     server::{
         ask::Propagation,
-        kind::{Kind, MPI_JOB, NAMESPACE, POD},
+        kind::{CONFIG_MAP, Kind, MPI_JOB, NAMESPACE, POD},
+        refused,
+        state::Answer,
         status,
         store::{Object, text},
     },
 };
 
-/// Where they work.
-pub const TEAM: &str = "team-a";
+/// Where the users work of whom most is told.
+pub const TEAM: &str = Team::A.namespace();
+/// Where others do.
+pub const OTHERS: &str = Team::B.namespace();
 
 /// Enters everything that is going to happen beside the operators.
 pub fn start(plan: &Plan, network: &Network, holds: &Holds) {
     for act in &plan.users {
-        let (network, holds, deed) = (network.clone(), holds.clone(), act.does.clone());
+        let (network, holds, team, deed) = (network.clone(), holds.clone(), act.team, act.does.clone());
         let at = Duration::from_secs(act.at_seconds);
-        network.clone().agenda.after(at, move || does(&network, &holds, &deed));
+        network.clone().agenda.after(at, move || does(&network, &holds, team, &deed));
     }
 }
 
 /// Lets it happen now. What concerns an object that is not there does not happen.
-pub fn does(network: &Network, holds: &Holds, deed: &Deed) {
+pub fn does(network: &Network, holds: &Holds, team: Team, deed: &Deed) {
+    let namespace = team.namespace();
     match deed {
         Deed::EndPod { .. } | Deed::LosePod { .. } | Deed::RestartPod { .. } => {
-            becomes_of(&Inside::new(network.clone(), "kubelet"), deed);
+            becomes_of(&Inside::new(network.clone(), "kubelet"), namespace, deed);
         }
         Deed::Hold(hold) => {
             holds.hold(hold.clone());
-            probe(network, hold, false);
+            probe(network, namespace, hold, false);
         }
         Deed::Release(hold) => {
             holds.release(hold);
-            probe(network, hold, true);
+            probe(network, namespace, hold, true);
         }
+        Deed::Swap { version } => swap(&Inside::new(network.clone(), "administrator"), *version),
         Deed::Refuse(denial) => refuse(network, denial),
         Deed::Admit { kind, name } => {
             network.server.state().denials.remove(&(named(kind).kind, name.clone()));
         }
-        _ => asks(&Inside::new(network.clone(), "user"), deed),
+        _ => asks(&Inside::new(network.clone(), "user"), namespace, deed),
     }
 }
 
-fn asks(inside: &Inside, deed: &Deed) {
+fn asks(inside: &Inside, team: &str, deed: &Deed) {
     let delete = |kind, name: &str, propagation| {
-        inside.get(kind, TEAM, name).map(|object| inside.delete(kind, &object, propagation, None))
+        inside.get(kind, team, name).map(|object| inside.delete(kind, &object, propagation, None))
     };
     let done = match deed {
-        Deed::Create(job) => Some(inside.create(&MPI_JOB, TEAM, job.clone())),
+        Deed::Create(job) => Some(inside.create(&MPI_JOB, team, job.clone())),
         Deed::Change { job, change } => {
-            inside.get(&MPI_JOB, TEAM, job).map(|job| inside.patch(&MPI_JOB, &job, change.clone()))
+            inside.get(&MPI_JOB, team, job).map(|job| inside.patch(&MPI_JOB, &job, change.clone()))
         }
         Deed::Delete { job, propagation } => delete(&MPI_JOB, job, *propagation),
         Deed::DeletePod { name } => {
-            let pod = newest(inside, name);
+            let pod = newest(inside, team, name);
             pod.map(|pod| inside.delete(&POD, &pod, Propagation::Background, None))
         }
         Deed::DeleteNamespace => {
-            let namespace = inside.get(&NAMESPACE, "", TEAM);
+            let namespace = inside.get(&NAMESPACE, "", team);
             namespace.map(|namespace| inside.delete(&NAMESPACE, &namespace, Propagation::Background, None))
         }
-        Deed::Make { kind, object } => Some(inside.create(named(kind), TEAM, object.clone())),
+        Deed::Make { kind, object } => Some(inside.create(named(kind), team, object.clone())),
         Deed::Alter { kind, name, change } => {
             let kind = named(kind);
-            inside.get(kind, TEAM, name).map(|object| inside.patch(kind, &object, change.clone()))
+            inside.get(kind, team, name).map(|object| inside.patch(kind, &object, change.clone()))
         }
         Deed::Tell { kind, name, status } => {
             let kind = named(kind);
             // The status of what a CRD defines is written with the version that it rests on.
-            inside.get(kind, TEAM, name).map(|object| inside.patch_status(kind, &object, status))
+            inside.get(kind, team, name).map(|object| inside.patch_status(kind, &object, status))
         }
         Deed::Remove { kind, name } => delete(named(kind), name, Propagation::Background),
         _ => None,
     };
-    if let Some(Err(refusal)) = done {
+    if let Some(Err(refusal)) = done.filter(|done| !is_made_already(deed, done)) {
         panic!("a user is refused: {}", refusal.message);
     }
 }
 
-fn becomes_of(inside: &Inside, deed: &Deed) {
+fn is_made_already(deed: &Deed, done: &Answer) -> bool {
+    matches!(deed, Deed::Make { .. })
+        && refused(done).is_some_and(|refusal| refusal.reason == "AlreadyExists")
+}
+
+fn swap(inside: &Inside, version: u32) {
+    const NAME: &str = "openmpi";
+    let bytes = BASE64_STANDARD.encode(components::version(version));
+    let content = json!({"binaryData": {"plugin.wasm": bytes}});
+    let done = match inside.get(&CONFIG_MAP, "mpi-operator", NAME) {
+        Some(map) => inside.patch(&CONFIG_MAP, &map, content),
+        None => {
+            let mut map = json!({"metadata": {"name": NAME, "labels": {"coxswain.dev/plugin": NAME}}});
+            json_patch::merge(&mut map, &content);
+            inside.create(&CONFIG_MAP, "mpi-operator", map)
+        }
+    };
+    done.expect("an administrator may");
+}
+
+fn becomes_of(inside: &Inside, team: &str, deed: &Deed) {
     match deed {
         Deed::EndPod { pod, how } => {
-            if let Some(pod) = newest(inside, pod).filter(|pod| !has_ended(pod)) {
+            if let Some(pod) = newest(inside, team, pod).filter(|pod| !has_ended(pod)) {
                 kubelet::end(inside, &pod, how);
             }
         }
         Deed::LosePod { pod } => {
-            if let Some(pod) = newest(inside, pod) {
+            if let Some(pod) = newest(inside, team, pod) {
                 let _ = inside.delete(&POD, &pod, Propagation::Background, Some(0));
             }
         }
         Deed::RestartPod { pod } => {
-            if let Some(pod) = newest(inside, pod).filter(|pod| phase(pod) == "Running") {
+            if let Some(pod) = newest(inside, team, pod).filter(|pod| phase(pod) == "Running") {
                 kubelet::restart(inside, &pod);
             }
         }
@@ -113,20 +141,20 @@ fn becomes_of(inside: &Inside, deed: &Deed) {
 }
 
 /// Of the pods that are called so, the one that runs or will; the last one made, if there are more.
-fn newest(inside: &Inside, called: &str) -> Option<Object> {
-    let mut pods = inside.all(&POD, TEAM);
+fn newest(inside: &Inside, team: &str, called: &str) -> Option<Object> {
+    let mut pods = inside.all(&POD, team);
     pods.retain(|pod| is_called(text(pod, "name"), called));
     let made = |pod: &Object| (!has_ended(pod) && !is_ending(pod), text(pod, "creationTimestamp").to_owned());
     pods.into_iter().max_by_key(made)
 }
 
 /// Readiness is told at once; what else is held is looked at again by whoever does it.
-fn probe(network: &Network, hold: &Hold, is_ready: bool) {
+fn probe(network: &Network, team: &str, hold: &Hold, is_ready: bool) {
     if hold.what != Held::Readiness {
         return;
     }
     let inside = Inside::new(network.clone(), "kubelet");
-    for pod in inside.all(&POD, TEAM) {
+    for pod in inside.all(&POD, team) {
         if is_called(text(&pod, "name"), &hold.pod) && phase(&pod) == "Running" {
             kubelet::probe(&inside, &pod, is_ready);
         }
@@ -146,8 +174,9 @@ fn named(kind: &str) -> &'static Kind {
 
 /// An `MPIJob` of so many workers, with more of a spec. None at all is a launcher alone.
 pub fn job(name: &str, workers: u32, more: &Value) -> Value {
-    let template = |container: &str| serde_json::json!({"spec": {"containers": [{"name": container, "image": "example.com/pi"}]}});
-    let mut job = serde_json::json!({
+    let template =
+        |container: &str| json!({"spec": {"containers": [{"name": container, "image": "example.com/pi"}]}});
+    let mut job = json!({
         "metadata": {"name": name},
         "spec": {
             "slotsPerWorker": 1,
@@ -158,7 +187,7 @@ pub fn job(name: &str, workers: u32, more: &Value) -> Value {
         },
     });
     if workers == 0 {
-        json_patch::merge(&mut job, &serde_json::json!({"spec": {"mpiReplicaSpecs": {"Worker": null}}}));
+        json_patch::merge(&mut job, &json!({"spec": {"mpiReplicaSpecs": {"Worker": null}}}));
     }
     json_patch::merge(&mut job["spec"], more);
     job

@@ -1,9 +1,11 @@
 //! What users do, as plans without faults. Each is run as it is, and with every single fault.
 
+pub mod shared;
+
 use serde_json::{Value, json};
 
 use crate::{
-    plan::{Act, Deed, Plan, Settings},
+    plan::{Act, Deed, Plan, Settings, Team},
     server::ask::Propagation,
     users,
 };
@@ -64,7 +66,7 @@ pub fn all() -> Vec<Plan> {
 
 /// The one of this name.
 pub fn named(name: &str) -> Option<Plan> {
-    all().into_iter().find(|plan| plan.name == name)
+    all().into_iter().chain(shared::all()).find(|plan| plan.name == name)
 }
 
 fn plan(name: &str, users: Vec<Act>, exits: &[i64]) -> Plan {
@@ -83,7 +85,7 @@ fn plan(name: &str, users: Vec<Act>, exits: &[i64]) -> Plan {
 }
 
 fn at(at_seconds: u64, does: Deed) -> Act {
-    Act { at_seconds, does }
+    Act { at_seconds, team: Team::A, does }
 }
 
 fn create(workers: u32, more: &Value) -> Deed {

@@ -16,6 +16,9 @@ use axum::{
 /// A question with a yes or a no.
 pub type Check = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// What is not seen, and why, one line each.
+pub type Unsynced = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+
 /// The MPI Operator's words.
 const WITHHELD: &str = "reason withheld";
 
@@ -24,8 +27,8 @@ const WITHHELD: &str = "reason withheld";
 pub struct Checks {
     /// The lease is renewed, or is not ours.
     pub leader_election: Check,
-    /// What is not seen, and why, one line each.
-    pub unsynced: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// What a leader must see and this replica does not.
+    pub unsynced: Unsynced,
 }
 
 /// The routes.

@@ -62,6 +62,7 @@ fn test(budget: usize) -> usize {
     let mut failed = stage("found plans", &found());
     let workloads = workloads::all();
     failed += stage("workloads without a fault", &workloads);
+    failed += stage("clusters that are shared", &modes::shared());
     if failed > 0 {
         println!("simulator: what fails without a fault is not tried with one");
         return failed;
@@ -83,7 +84,7 @@ fn find() -> ExitCode {
     let views = modes::sample(workloads.iter().flat_map(modes::views).collect(), BUDGET);
     let seeds = (1..=BUDGET as u64).map(modes::seeded).collect();
     let mut before = 0;
-    for plans in [workloads, seeds, writes, views] {
+    for plans in [workloads, modes::shared(), seeds, writes, views] {
         for (number, plan) in (before + 1..).zip(&plans) {
             if let Some(rule) = broken(plan).first() {
                 println!("found by history {number}: {}: {rule}", plan.name);

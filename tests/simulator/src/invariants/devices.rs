@@ -2,22 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Violations, lag};
+use super::{Violations, patience};
 use crate::{
     controllers::{has_ended, is_ending},
     network::Network,
-    plan::{Fault, Plan},
+    plan::Plan,
     server::{
         Observer,
         kind::{MPI_JOB, POD},
         store::{Change, Object, text},
     },
 };
-
-/// Where nothing goes wrong.
-const SOON: Duration = Duration::from_secs(30);
-/// Until a process that was killed is followed by one that leads: its lease runs out, or it starts again.
-const FAILOVER: Duration = Duration::from_secs(45);
 
 pub struct Devices {
     network: Network,
@@ -27,18 +22,7 @@ pub struct Devices {
 
 impl Devices {
     pub fn new(plan: &Plan, network: Network, violations: Violations) -> Arc<Self> {
-        let bad = plan.faults.iter().map(|fault| match fault {
-            Fault::CutOff { to_seconds, .. } if *to_seconds >= plan.horizon_seconds => Duration::ZERO,
-            Fault::Brownout { from_seconds, to_seconds, .. }
-            | Fault::Throttled { from_seconds, to_seconds }
-            | Fault::CutOff { from_seconds, to_seconds, .. }
-            | Fault::BlackHole { from_seconds, to_seconds, .. } => {
-                Duration::from_secs(to_seconds.saturating_sub(*from_seconds)) + FAILOVER
-            }
-            _ => FAILOVER,
-        });
-        let within = SOON + lag(plan) + bad.sum::<Duration>();
-        Arc::new(Self { network, violations, within })
+        Arc::new(Self { network, violations, within: patience(plan) })
     }
 
     fn check(&self, namespace: &str, name: &str, uid: &str, version: i64) {

@@ -104,8 +104,7 @@ impl Gates {
 
     /// The launcher has waited for as long as the job lets it.
     fn has_waited(&self, job: &Object, pod: &Object) -> bool {
-        let said = job["metadata"]["annotations"][TIMEOUT].as_str();
-        let limit: Duration = said.and_then(parsed).unwrap_or(LONGEST_WAIT);
+        let limit = longest_wait(job);
         let made: Option<Timestamp> = text(pod, "creationTimestamp").parse().ok();
         let waited = made.map(|made| self.network.now().duration_since(made));
         // Times of objects know no fractions of seconds.
@@ -127,12 +126,18 @@ impl Gates {
     }
 }
 
+/// How long a launcher waits, as its job says.
+pub fn longest_wait(job: &Object) -> Duration {
+    job["metadata"]["annotations"][TIMEOUT].as_str().and_then(parsed).unwrap_or(LONGEST_WAIT)
+}
+
 /// `90s`, `10m`.
 fn parsed(text: &str) -> Option<Duration> {
     text.parse::<jiff::SignedDuration>().ok()?.try_into().ok()
 }
 
-fn has_gate(pod: &Object) -> bool {
+/// It waits.
+pub fn has_gate(pod: &Object) -> bool {
     pod["spec"]["schedulingGates"]
         .as_array()
         .is_some_and(|gates| gates.iter().any(|gate| gate["name"] == GATE))

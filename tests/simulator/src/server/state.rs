@@ -34,6 +34,8 @@ pub struct State {
     pub quotas: BTreeMap<(String, &'static str), u64>,
     /// Objects that nobody may create, by kind and name, and what whoever tries is told.
     pub denials: BTreeMap<(&'static str, String), Refusal>,
+    /// Objects on a page at most, whatever is asked for: with few, lists of many pages are short.
+    pub longest_page: usize,
     pages: Pages,
     /// What was applied last, by manager and uid.
     applied: HashMap<(String, String), Value>,
@@ -48,6 +50,7 @@ impl State {
             seed,
             quotas: BTreeMap::new(),
             denials: BTreeMap::new(),
+            longest_page: usize::MAX,
             pages: Pages::default(),
             applied: HashMap::new(),
         }

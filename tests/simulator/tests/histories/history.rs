@@ -13,7 +13,7 @@ use coxswain_simulator::{
     fleet::Fleet,
     life::{self, Life},
     network::BIRTH,
-    plan::{Deed, Denial, Ending, Held, Hold, Plan, Settings},
+    plan::{Deed, Denial, Ending, Held, Hold, Plan, Settings, Team},
     server::{
         Observer,
         ask::Propagation,
@@ -162,7 +162,7 @@ impl History {
 
     pub fn does(&self, deed: Deed) {
         let _here = self.runtime.enter();
-        users::does(&self.life.network, &self.life.holds, &deed);
+        users::does(&self.life.network, &self.life.holds, Team::A, &deed);
     }
 
     pub fn create(&self, job: Value) {

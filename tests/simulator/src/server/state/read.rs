@@ -38,6 +38,11 @@ impl State {
         self.pages.clear();
     }
 
+    /// Forgets what lists need to go on: their tokens have expired.
+    pub fn expire_pages(&mut self) {
+        self.pages.clear();
+    }
+
     pub(super) fn read(&self, kind: &'static Kind, namespace: &str, name: &str) -> Result<Value, Refusal> {
         let found = self.store.get(kind, namespace, name);
         found.map(|object| Value::clone(object)).ok_or_else(|| status::not_found(kind, name))
@@ -68,6 +73,7 @@ impl State {
             all.retain(|object| key(object) > token.start);
         }
         // A page ends when it is full. Whether more objects follow is known then; whether one of them matches is not.
+        let limit = limit.map(|limit| limit.min(self.longest_page));
         let last = limit.and_then(|limit| {
             let matching = all.iter().enumerate().filter(|(_, object)| selector.matches(object));
             matching.map(|(at, _)| at).nth(limit - 1).filter(|at| at + 1 < all.len())
