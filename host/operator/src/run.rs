@@ -33,7 +33,6 @@ use coxswain_cluster::{
     client,
     events::{self, Subject},
     index::Shared,
-    key::JobKey,
     kinds,
     last_activity::LastActivity,
     leadership::Leadership,
@@ -269,8 +268,7 @@ fn start_plugins(
     Ok((plugins, is_ready))
 }
 
-/// Reports on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
-/// plugin.
+/// Reports on a plugin's ConfigMap what became of it, and has the jobs looked at that may have waited for this plugin.
 fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
     let subject = Subject {
         api_version: "v1",
@@ -280,13 +278,10 @@ fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
         uid: answer.uid,
         version: String::new(),
     };
-    let Answer { warning, reason, message, .. } = answer;
+    let Answer { warning, concerned, reason, message, .. } = answer;
     live.events.emit(subject, Event { warning, reason: reason.to_owned(), message });
-    if answer.switched {
-        let jobs: Vec<JobKey> = live.index.read().jobs.jobs().cloned().collect();
-        for job in &jobs {
-            (live.wake)(job, Cause::Other);
-        }
+    for job in &concerned {
+        (live.wake)(job, Cause::Other);
     }
 }
 
