@@ -33,7 +33,6 @@ use coxswain_cluster::{
     client,
     events::{self, Subject},
     index::Shared,
-    key::JobKey,
     kinds,
     last_activity::LastActivity,
     leadership::Leadership,
@@ -90,6 +89,13 @@ async fn run(options: Options) -> anyhow::Result<()> {
     operate(options, client, for_lease, termination_signal()).await
 }
 
+/// What `/readyz` answers for, also to a simulator that looks.
+fn unsynced(sight: Sight) -> Unsynced {
+    let unsynced: Unsynced = Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect());
+    world::show(&unsynced);
+    unsynced
+}
+
 /// The operator between these clients, until `termination_signal`. Ends with an error only where the configuration, or a task, is
 /// broken: whatever the API server answers. If it is dropped, all of it ends at once, as a process that is killed.
 pub async fn operate(
@@ -127,9 +133,8 @@ pub async fn operate(
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    let (seen, leads) = (sight.clone(), leadership.clone());
-    let unsynced: Unsynced = Arc::new(move || seen.unsynced().iter().map(ToString::to_string).collect());
-    world::show(&unsynced);
+    let leads = leadership.clone();
+    let unsynced = unsynced(sight.clone());
     let leader_election = Arc::new(move || leads.is_healthy(election::UNHEALTHY));
     serve_health(&mut tasks, options.health_port, Checks { leader_election, unsynced }).await?;
     let sources = serve::metrics::Sources {
@@ -275,8 +280,7 @@ fn start_plugins(
     Ok((plugins, is_ready))
 }
 
-/// Reports on a plugin's ConfigMap what became of it, and has every job looked at: one may have waited for this
-/// plugin.
+/// Reports on a plugin's ConfigMap what became of it, and has the jobs looked at that may have waited for this plugin.
 fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
     let subject = Subject {
         api_version: "v1",
@@ -286,13 +290,10 @@ fn emit_for_plugin(live: &Live, namespace: &str, answer: Answer) {
         uid: answer.uid,
         version: String::new(),
     };
-    let Answer { warning, reason, message, .. } = answer;
+    let Answer { warning, concerned, reason, message, .. } = answer;
     live.events.emit(subject, Event { warning, reason: reason.to_owned(), message });
-    if answer.switched {
-        let jobs: Vec<JobKey> = live.index.read().jobs.jobs().cloned().collect();
-        for job in &jobs {
-            (live.wake)(job, Cause::Other);
-        }
+    for job in &concerned {
+        (live.wake)(job, Cause::Other);
     }
 }
 

@@ -6,12 +6,13 @@ use coxswain_model::{
     api::resource,
     desired::{self, Gang},
     job::{ValidJob, Verdict},
-    pin::Pin,
+    observed::ObservedObject,
+    pin::{Digest, Pin},
     view::JobView,
 };
 use tokio::sync::watch;
 
-use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey};
+use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey, table::Row as _};
 
 /// Reads the index; nothing is kept here.
 #[derive(Clone)]
@@ -64,6 +65,30 @@ impl LiveJobs {
         }
         pinned.dedup();
         pinned
+    }
+
+    /// Jobs that a switch to this component concerns: those without a pin may have waited for it, and those that are pinned to
+    /// it may have lost it. All others keep their pins and would be looked at in vain, before jobs that come.
+    pub fn concerned(&self, digest: &Digest) -> Vec<JobKey> {
+        let index = self.index.read();
+        let mut read: HashMap<Arc<str>, bool> = HashMap::new();
+        let mut is_of_another = |text: &Arc<str>| {
+            let read_now = || {
+                let pin = Pin::from_annotation(text);
+                pin.is_some_and(|pin| pin.plugins().all(|pinned| pinned.digest != *digest))
+            };
+            *read.entry(Arc::clone(text)).or_insert_with(read_now)
+        };
+        let mut is_concerned = |key: &JobKey| {
+            let Some(job) = index.jobs.of(key).first() else { return false };
+            let ours = |object: &ObservedObject| object.controller.as_ref() == Some(job.uid());
+            let configs = index.configs.of(key).iter().map(|row| (&row.observed.object, &row.observed.pin));
+            let launchers =
+                index.launchers.of(key).iter().map(|row| (&row.observed.object, &row.observed.pin));
+            let mut pins = configs.chain(launchers).filter(|(object, _)| ours(object));
+            !pins.any(|(_, pin)| pin.as_ref().is_some_and(&mut is_of_another))
+        };
+        index.jobs.jobs().filter(|key| is_concerned(key)).cloned().collect()
     }
 
     /// A job for a shadow render; `None` if it is gone, or wrong by now.

@@ -17,6 +17,7 @@ mod reviews;
 mod serving;
 pub mod settings;
 mod shadow;
+mod shadow_renders;
 pub mod signature;
 pub mod source;
 mod status_cache;

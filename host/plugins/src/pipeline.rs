@@ -1,27 +1,25 @@
 //! Everything that a request has to pass before new jobs get it. On any failure what serves now goes on serving.
 
-use std::{collections::BTreeMap, pin::pin, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::Result;
-use coxswain_model::pin::{Digest, Pin, PinnedPlugin};
-use coxswain_sandbox::{Chain, Link, Plugin, Refused};
-use futures::{StreamExt as _, stream};
+use coxswain_model::pin::Digest;
+use coxswain_sandbox::{Plugin, Refused};
 
 use crate::{
-    jobs::LiveJobs,
-    jobs::ObservedJob,
     probes,
-    registry::{Active, merged},
+    registry::Active,
     serving::Plugins,
     settings::as_settings,
-    shadow::{self, Compared, Shadow},
+    shadow::Shadow,
+    shadow_renders::{PinnedJob, ShadowRenders},
     source::{Candidate, MAX_COMPONENT, PluginRequest},
     store::{Served, StoredStatus, Waiting},
     trust::Verified,
     vectors,
     verdict::{Refusal, Verdict},
 };
-use coxswain_cluster::{key::JobKey, world};
+use coxswain_cluster::world;
 
 impl Plugins {
     /// Decides on a request and carries it out.
@@ -156,43 +154,27 @@ impl Plugins {
         Ok(())
     }
 
-    /// Renders every live job that the plugin renders, by its pin and with the candidate in the pin's place; several at
-    /// once, as new jobs wait for the candidate meanwhile.
+    /// Renders every live job that the plugin renders, by its pin and with the candidate in the pin's place.
     async fn shadow(&self, candidate: &Active) -> Shadow {
-        let mut shadow = Shadow::default();
-        let Some(jobs) = &self.jobs else { return shadow };
+        let Some(jobs) = &self.jobs else { return Shadow::default() };
         jobs.synced().await;
         let name = candidate.plugin.name();
         let mut pinned = jobs.pinned();
         pinned.retain(|(_, pin)| pin.plugins().any(|pinned| pinned.name == name));
-        let compared = pinned.into_iter().map(|(key, pin)| self.compare(jobs, candidate, key, pin));
-        let mut compared = pin!(stream::iter(compared).buffered(world::cores()));
-        while let Some(one) = compared.next().await {
-            if let Some((key, compared)) = one {
-                shadow.add(&key, compared);
-            }
-            if shadow.is_settled() {
-                break;
+        let mut rendered = Vec::with_capacity(pinned.len());
+        for (key, pin) in pinned {
+            // One whose components are lost says so itself.
+            if let Ok(chain) = self.chain(&key.namespace, &pin).await {
+                rendered.push(PinnedJob { key, pin, chain });
             }
         }
-        shadow
-    }
-
-    /// One job; `None` if it is gone, or has lost its pin, which it says itself.
-    async fn compare(
-        &self,
-        jobs: &LiveJobs,
-        candidate: &Active,
-        key: JobKey,
-        pin: Arc<Pin>,
-    ) -> Option<(JobKey, Compared)> {
-        let observed = jobs.see(&key, &pin)?;
-        let old = self.chain(&observed.job, &pin).await.ok()?;
-        let new = replaced(&old, &pin, candidate, &observed);
-        let _permit = self.calls.acquire().await.ok()?;
-        let policy = self.rules.policy.clone();
-        let compared = world::compute(move || shadow::compare(&observed, &old, &new, &policy)).await;
-        Some((key, compared.unwrap_or_else(|panicked| Compared::Failed(panicked.to_string()))))
+        let renders = ShadowRenders {
+            jobs: jobs.clone(),
+            candidate: candidate.clone(),
+            policy: self.rules.policy.clone(),
+            pinned: rendered,
+        };
+        renders.run(&self.calls).await
     }
 
     /// The copy first: a job may be pinned to the digest the moment after the switch.
@@ -255,20 +237,6 @@ fn settings_before(status: &StoredStatus, candidate: &Candidate, to: &Digest) ->
     let mut served = status.active.iter().chain(&status.earlier);
     let found = served.find(|served| served.digest == *to && !is_asked_for(served));
     found.map(|served| served.settings.clone()).unwrap_or_default()
-}
-
-/// The chain of a pin with the candidate in it, with the settings that the job would have been pinned to.
-fn replaced(old: &Chain, pin: &Pin, candidate: &Active, observed: &ObservedJob) -> Chain {
-    let name = candidate.plugin.name();
-    let jobs = observed.job.options().settings.get(name);
-    let settings = merged(candidate.plugin.descriptor(), &candidate.candidate.settings, jobs);
-    let new = Link { plugin: candidate.plugin.clone(), settings: as_settings(&settings) };
-    let link =
-        |pinned: &PinnedPlugin, old: &Link| if pinned.name == name { new.clone() } else { old.clone() };
-    Chain {
-        launcher: link(&pin.launcher, &old.launcher),
-        tuners: pin.tuners.iter().zip(&old.tuners).map(|(pinned, old)| link(pinned, old)).collect(),
-    }
 }
 
 /// What became of plugins' requests is written when it changes, by the leader alone.

@@ -157,7 +157,7 @@ impl Registry {
         by_rank.sort_by_key(|(name, _)| !self.bundled.contains_key(*name));
         match (by_rank.iter().find(|(name, _)| self.allows(name, namespace)), by_rank.first()) {
             (Some((name, active)), _) => Ok(pinned(name, active, job)),
-            (None, Some((name, _))) => Err(not_allowed(name, job)),
+            (None, Some((name, _))) => Err(not_allowed(name, namespace)),
             (None, None) => Err(RenderError::UnsupportedImplementation {
                 wanted: job.implementation().to_owned(),
                 served: self.served().map(str::to_owned).collect(),
@@ -179,7 +179,8 @@ impl Registry {
             wanted: name.to_owned(),
             known: self.active.iter().filter(|(_, a)| is(&a.plugin)).map(|(name, _)| name.clone()).collect(),
         })?;
-        if self.allows(name, job.names().namespace()) { Ok(active) } else { Err(not_allowed(name, job)) }
+        let namespace = job.names().namespace();
+        if self.allows(name, namespace) { Ok(active) } else { Err(not_allowed(name, namespace)) }
     }
 
     /// Every implementation that some active launcher serves.
@@ -190,8 +191,8 @@ impl Registry {
 }
 
 /// A plugin that the administrator keeps to other namespaces.
-pub fn not_allowed(plugin: &str, job: &ValidJob) -> RenderError {
-    RenderError::PluginNotAllowed { plugin: plugin.to_owned(), namespace: job.names().namespace().to_owned() }
+pub fn not_allowed(plugin: &str, namespace: &str) -> RenderError {
+    RenderError::PluginNotAllowed { plugin: plugin.to_owned(), namespace: namespace.to_owned() }
 }
 
 /// A tuner that names implementations tunes those alone.

@@ -26,6 +26,7 @@ use crate::{
     verdict::{Refusal, Verdict},
 };
 use coxswain_cluster::{
+    key::JobKey,
     last_activity::LastActivity,
     metrics::Metrics,
     watch::{Follow, Source},
@@ -40,8 +41,8 @@ pub struct Answer {
     pub uid: String,
     /// Type Warning. A request that is held or refused warns.
     pub warning: bool,
-    /// New jobs get something else than before.
-    pub switched: bool,
+    /// Jobs that waited for what new jobs get from now on.
+    pub concerned: Vec<JobKey>,
     /// In one word.
     pub reason: &'static str,
     /// What happened, or what to change.
@@ -264,8 +265,9 @@ impl Requests {
             };
             tracing::info!(plugin = entry.plugin, config_map = name, reason, "{message}");
             let uid = entry.map.uid().unwrap_or_default();
-            let switched = matches!(verdict, Verdict::Serves(_) | Verdict::RolledBack(_));
-            answers.push(Answer { name: name.clone(), uid, warning, switched, reason, message });
+            let has_switched = matches!(verdict, Verdict::Serves(_) | Verdict::RolledBack(_));
+            let concerned = if has_switched { self.plugins.concerned(&entry.plugin) } else { Vec::new() };
+            answers.push(Answer { name: name.clone(), uid, warning, concerned, reason, message });
         }
         answers
     }
@@ -312,6 +314,12 @@ impl Plugins {
     /// Digest and settings that new jobs get.
     pub(crate) fn serving(&self, plugin: &str) -> Option<Served> {
         self.read(|registry| registry.active(plugin).map(super::registry::Active::served))
+    }
+
+    /// Jobs that what serves now as this plugin may be the answer to.
+    fn concerned(&self, plugin: &str) -> Vec<JobKey> {
+        let served = self.serving(plugin).zip(self.jobs.as_ref());
+        served.map(|(served, jobs)| jobs.concerned(&served.digest)).unwrap_or_default()
     }
 
     async fn restrict(&self, plugin: &str, access: Access) {

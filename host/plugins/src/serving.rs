@@ -66,6 +66,9 @@ pub struct Plugins {
     pub(crate) registry: RwLock<Registry>,
     pub(crate) statuses: tokio::sync::Mutex<StatusCache>,
     pub(crate) copies: tokio::sync::Mutex<Copies>,
+    /// Held while a copied component is compiled. After a start all jobs want the same few at once: each is compiled once,
+    /// and a candidate waits for one of them at most.
+    compiling_copy: tokio::sync::Mutex<()>,
     pub(crate) store: Option<Store>,
     pub(crate) jobs: Option<LiveJobs>,
     pub(crate) leadership: Leadership,
@@ -145,6 +148,7 @@ impl Plugins {
             registry: RwLock::default(),
             statuses: tokio::sync::Mutex::default(),
             copies: tokio::sync::Mutex::default(),
+            compiling_copy: tokio::sync::Mutex::default(),
             store,
             jobs,
             leadership,
@@ -243,7 +247,7 @@ impl Plugins {
         observed: &ObservedState,
         gated: bool,
     ) -> Result<(Plan, Chain), NoPlan> {
-        let chain = self.chain(job, pin).await?;
+        let chain = self.chain(job.names().namespace(), pin).await?;
         let view = job.view_pinned(pin, gated);
         let members = job.members(observed);
         let _permit = self.calls.acquire().await.map_err(|closed| NoPlan::Unavailable(closed.into()))?;
@@ -277,26 +281,26 @@ impl Plugins {
         Ok(())
     }
 
-    pub(crate) async fn chain(&self, job: &ValidJob, pin: &Pin) -> Result<Chain, NoPlan> {
-        let launcher = self.link(job, &pin.launcher).await?;
+    pub(crate) async fn chain(&self, namespace: &str, pin: &Pin) -> Result<Chain, NoPlan> {
+        let launcher = self.link(namespace, &pin.launcher).await?;
         let mut tuners = Vec::new();
         for tuner in &pin.tuners {
-            tuners.push(self.link(job, tuner).await?);
+            tuners.push(self.link(namespace, tuner).await?);
         }
         Ok(Chain { launcher, tuners })
     }
 
     /// A pin is honoured only for components that the operator has admitted, and for namespaces that may use them:
     /// tenants can write the object that carries it. What counts is the component's own name.
-    pub(crate) async fn link(&self, job: &ValidJob, pinned: &PinnedPlugin) -> Result<Link, NoPlan> {
+    pub(crate) async fn link(&self, namespace: &str, pinned: &PinnedPlugin) -> Result<Link, NoPlan> {
         let settings = as_settings(&pinned.settings);
         let at_hand = self.read(|registry| registry.component(&pinned.digest));
         let plugin = match at_hand {
             Some(plugin) => plugin,
             None => self.copied(pinned).await?,
         };
-        if !self.read(|registry| registry.allows(plugin.name(), job.names().namespace())) {
-            return Err(not_allowed(plugin.name(), job).into());
+        if !self.read(|registry| registry.allows(plugin.name(), namespace)) {
+            return Err(not_allowed(plugin.name(), namespace).into());
         }
         Ok(Link { plugin, settings })
     }
@@ -315,6 +319,7 @@ impl Plugins {
         let copy = store.copy(&pinned.digest).await.map_err(NoPlan::Unavailable)?;
         let copy = copy.ok_or_else(missing)?;
         self.rules.trust.verify(&copy).map_err(|why| lost(&format!("whose copy counts no more: {why}")))?;
+        let _alone = self.compiling_copy.lock().await;
         let plugin = match self.load(&copy).await {
             Ok(plugin) => plugin,
             Err(Refusal { bytes: true, .. }) => return Err(missing().into()),

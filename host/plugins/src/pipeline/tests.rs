@@ -1,17 +1,30 @@
 //! With the components that `make plugins` built, and a job in the index.
 
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
 use coxswain_model::{
     api::MpiJob,
     desired::Gang,
     job::{ValidJob, Verdict as Parsed},
-    observed::{ObservedConfig, ObservedObject},
+    observed::{ObservedConfig, ObservedObject, Uid},
+    pin::{Pin, PinnedPlugin},
     status::RenderError,
 };
 use coxswain_sandbox::{Child, Compiler, Sandbox};
+use futures::future::join_all;
+use http::{Request, Response};
+use kube::client::Body;
 use serde_json::json;
+use tower::service_fn;
 
 use super::*;
-use crate::{Access, LiveJobs, NoPlan, Rules, Signatures, Trust, source::Rollback};
+use crate::{
+    Access, LiveJobs, Load, NoPlan, Rules, Signatures, Trust, registry::Registry, source::Rollback,
+    store::Store,
+};
 use coxswain_cluster::{index::Shared, job_row::JobRow, key::JobKey, named::Named};
 use coxswain_test_support::{components::bytes as component, job::Job};
 
@@ -37,6 +50,12 @@ fn raw(annotations: &serde_json::Value) -> MpiJob {
         .containers("command", json!(["mpirun"]))
         .set("/metadata/annotations", annotations.clone())
         .read()
+}
+
+fn named(name: &str, uid: &str) -> MpiJob {
+    let mut job = raw(&json!({}));
+    (job.metadata.name, job.metadata.uid) = (name.into(), uid.into());
+    job
 }
 
 fn valid(raw: &MpiJob) -> ValidJob {
@@ -200,6 +219,101 @@ async fn vectors_that_a_component_does_not_meet_refuse_it_and_their_correction_d
 
     assert!(wrong.why.contains("two workers"), "{}", wrong.why);
     assert_eq!(right, Verdict::Serves(String::new()));
+}
+
+#[tokio::test]
+async fn the_jobs_that_a_candidate_would_change_are_named_in_order() {
+    let (plugins, index) = plugins(Trust::default());
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
+    let pin: Arc<str> = lives(&plugins, &index, &json!({})).to_annotation().into();
+    for n in 0..40 {
+        shows(&index, &format!("pi-{n:02}"), "u1", "u1", Some(&pin));
+    }
+
+    let verdict = plugins.offer(request("openmpi", component("openmpi"), &[("ssh-args", "-q")])).await;
+
+    let Verdict::Serves(beside) = verdict else { panic!("{verdict:?}") };
+    assert!(
+        beside.contains("of 41 live jobs with it 0 would be rendered the same, 41 otherwise"),
+        "{beside}"
+    );
+    let named: Vec<&str> = beside.matches("team-a/pi").collect();
+    assert_eq!(named.len(), 10);
+    let jobs = plugins.jobs.as_ref().unwrap().pinned();
+    let places = jobs.iter().take(10).map(|(key, _)| beside.find(&format!("{key}: ")));
+    assert!(places.clone().all(|place| place.is_some()) && places.is_sorted(), "{beside}");
+}
+
+#[tokio::test]
+async fn a_switch_concerns_jobs_without_a_pin_and_those_whose_component_it_brings() {
+    let (plugins, index) = plugins(Trust::default());
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
+    let pin = lives(&plugins, &index, &json!({}));
+    let lost = Digest::of(&rebuilt("openmpi", 1));
+    let lost = Pin { launcher: PinnedPlugin { digest: lost.clone(), ..pin.launcher.clone() }, ..pin.clone() };
+    shows(&index, "new", "u2", "u2", None);
+    shows(&index, "lost", "u3", "u3", Some(&lost.to_annotation().into()));
+    shows(&index, "rendered", "u4", "u4", Some(&pin.to_annotation().into()));
+    shows(&index, "namesake", "u5", "an earlier job", Some(&pin.to_annotation().into()));
+
+    let jobs = plugins.jobs.as_ref().unwrap();
+    let concerned = jobs.concerned(&lost.launcher.digest);
+
+    let names: BTreeSet<&str> = concerned.iter().map(|job| &*job.name).collect();
+    // `pi`'s pin is on an object that belongs to nobody.
+    assert_eq!(names, ["lost", "namesake", "new", "pi"].into());
+}
+
+/// A job, and a ConfigMap of its name that `owner` controls.
+fn shows(index: &Shared, name: &str, uid: &str, owner: &str, pin: Option<&Arc<str>>) {
+    let key = JobKey::new("team-a", name);
+    let object = ObservedObject { controller: Some(Uid::from(owner)), ..ObservedObject::default() };
+    let observed = ObservedConfig { object, content: None, pin: pin.cloned() };
+    let mut index = index.write();
+    index.jobs.shown(&key, JobRow::new(&named(name, uid)));
+    index.configs.shown(&key, Named { name: format!("{name}-config").into(), observed });
+}
+
+/// Counts.
+struct Counting(Sandbox, AtomicUsize);
+
+impl Load for Counting {
+    fn load(&self, name: &str, bytes: &[u8], bound: usize) -> Result<Plugin, Refused> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.load(name, bytes, bound)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_many_jobs_want_at_once_is_compiled_once() {
+    let (mut plugins, index) = plugins(Trust::default());
+    plugins.offer(request("openmpi", component("openmpi"), &[])).await;
+    let pinned = lives(&plugins, &index, &json!({})).launcher;
+    plugins.write(|registry| *registry = Registry::default());
+    let counting = Arc::new(Counting(Sandbox::new().unwrap(), AtomicUsize::new(0)));
+    plugins.sandbox = counting.clone();
+    plugins.store = Some(Store::new(copy_of("openmpi"), "coxswain"));
+
+    let fetched = join_all((0..8).map(|_| plugins.copied(&pinned))).await;
+
+    assert!(fetched.iter().all(Result::is_ok));
+    assert_eq!(counting.1.load(Ordering::Relaxed), 1);
+}
+
+/// An API server that has nothing but the copy of a plugin.
+fn copy_of(name: &'static str) -> kube::Client {
+    let binary = k8s_openapi::ByteString(component(name));
+    let copy = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "copy", "labels": { "coxswain.dev/plugin-copy": name } },
+        "binaryData": { "plugin.wasm": binary },
+    })
+    .to_string();
+    let answer = move |_: Request<Body>| {
+        let body = Body::from(copy.clone().into_bytes());
+        async move { Ok::<_, tower::BoxError>(Response::new(body)) }
+    };
+    kube::Client::new(service_fn(answer), "default")
 }
 
 #[tokio::test]

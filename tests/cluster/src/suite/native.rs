@@ -112,7 +112,10 @@ async fn of_five_workers_on_four_places_none_starts_and_with_the_fifth_place_all
     workers_ready(&space, "five", "AllReady").await?;
     space.succeeds("five").await?;
     space.launcher_started_once("five").await?;
-    ensure!(group_of(&space, "five").await.is_err(), "the group goes with the workers");
+    let kind = "podgroups.scheduling.k8s.io";
+    let all =
+        ["-n", space.name(), "wait", "--for=delete", "--timeout=30s", kind, "-l", "coxswain.dev/job=five"];
+    run("kubectl", &all).await.context("the group goes with the workers")?;
     space.remove().await
 }
 
