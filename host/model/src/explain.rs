@@ -10,8 +10,9 @@ use serde_json::Value;
 use crate::{
     api::{capabilities, labels, volumes},
     desired::{Desired, config_map},
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
     json::at,
+    kind::{LAUNCHER, WORKER},
     places,
     plan::{Change, Edit, EnvValue, File, Place, Plan},
     policy::{Grant, Granted},
@@ -68,13 +69,10 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
         desired.workers.as_ref().and_then(|template| serde_json::from_str(&template.manifest(0)).ok());
     let worker: Option<Value> = worker.map(|pod: Value| at(&pod, "/spec/containers/0").clone());
     let mut all = commands(job, plan, granted);
-    let roles = [
-        (labels::ROLE_LAUNCHER, Some(job.launcher()), &granted.launcher, Some(&launcher)),
-        (labels::ROLE_WORKER, job.worker(), &granted.worker, worker.as_ref()),
-    ];
-    for (role, replica, grant, container) in roles {
-        if let (Some(replica), Some(container)) = (replica, container) {
-            let group = Group { role, replica, grant, container };
+    let groups = [(LAUNCHER, &granted.launcher, Some(&launcher)), (WORKER, &granted.worker, worker.as_ref())];
+    for (role, grant, container) in groups {
+        if let (Some(group), Some(container)) = (job.groups().of(role), container) {
+            let group = Explaining { group, grant, container };
             all.extend(group.variables(plan));
             all.extend(group.ports(plan));
         }
@@ -85,17 +83,16 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
 }
 
 /// One group's main container: as the user wrote it, as it is, and what lies between.
-struct Group<'a> {
-    role: &'static str,
-    replica: &'a Replica,
+struct Explaining<'a> {
+    group: &'a Group,
     grant: &'a Grant,
     container: &'a Value,
 }
 
-impl Group<'_> {
+impl Explaining<'_> {
     /// Every name of the container once, in its order; Kubernetes takes the last value.
     fn variables(&self, plan: &Plan) -> Vec<Explained> {
-        let given = list(self.replica.container(), "/env");
+        let given = list(self.group.container(), "/env");
         let mut names: Vec<&str> = Vec::new();
         for entry in list(self.container, "/env") {
             let name = text(entry, "name");
@@ -130,7 +127,13 @@ impl Group<'_> {
                 (Claim { by: OPERATOR.into(), value: now }, users.into_iter().chain(asked).collect())
             }
         };
-        Explained { group: self.role, item: Item::Variable, name: name.to_owned(), is: Some(is), over }
+        Explained {
+            group: self.group.role().name,
+            item: Item::Variable,
+            name: name.to_owned(),
+            is: Some(is),
+            over,
+        }
     }
 
     fn ports(&self, plan: &Plan) -> Vec<Explained> {
@@ -146,19 +149,26 @@ impl Group<'_> {
             _ => None,
         });
         let mut asked: Vec<Claim> = asked.collect();
-        let users = list(self.replica.container(), "/ports").iter().any(|port| text(port, "name") == name);
+        let users = list(self.group.container(), "/ports").iter().any(|port| text(port, "name") == name);
         let by = match (users, asked.last()) {
             (false, Some(request)) => request.by.clone(),
             _ => USER.to_owned(),
         };
         let is = Claim { by, value: number.to_string() };
         take_last(&mut asked, &is);
-        Explained { group: self.role, item: Item::Port, name: name.to_owned(), is: Some(is), over: asked }
+        Explained {
+            group: self.group.role().name,
+            item: Item::Port,
+            name: name.to_owned(),
+            is: Some(is),
+            over: asked,
+        }
     }
 
     /// Those that reach this group.
     fn edits<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a str, &'a Edit)> {
-        let reaches = |edit: &&Edit| edit.group.as_deref().is_none_or(|group| group == self.role);
+        let reaches =
+            |edit: &&Edit| edit.group.as_deref().is_none_or(|group| group == self.group.role().name);
         plan.edits.iter().filter(reaches).map(|edit| (edit.by.as_str(), edit))
     }
 }
@@ -179,7 +189,7 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         take_last(&mut over, &is);
         Explained { group: labels::ROLE_LAUNCHER, item, name: name.to_owned(), is: Some(is), over }
     };
-    let container = job.launcher().container();
+    let container = job.driver().container();
     let users = [at(container, "/command"), at(container, "/args")];
     let users: Vec<&str> =
         users.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str).collect();
@@ -230,8 +240,8 @@ fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
 }
 
 fn mounts(job: &ValidJob, path: &str) -> bool {
-    let replicas = std::iter::once(job.launcher()).chain(job.worker());
-    let mut mounts = replicas.flat_map(|replica| list(replica.container(), "/volumeMounts"));
+    let groups = job.groups().all();
+    let mut mounts = groups.flat_map(|group| list(group.container(), "/volumeMounts"));
     mounts.any(|mount| text(mount, "mountPath") == path)
 }
 

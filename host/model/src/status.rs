@@ -32,7 +32,6 @@ use crate::{
     api::{
         MpiJob,
         mpijob::{Condition, ReplicaStatus},
-        resource::REPLICA_WORKER,
     },
     job::{
         CleanPodPolicy, ValidJob,
@@ -40,7 +39,7 @@ use crate::{
     },
     json::at,
     object::{Kind, ObjectName},
-    observed::{ObservedState, PodPhase},
+    observed::{ObservedPod, ObservedState, PodPhase},
     phase::{self, Phase},
 };
 
@@ -106,7 +105,7 @@ impl Draft<'_> {
         for note in &self.outcome.notes {
             self.act(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
         }
-        if !at(self.job.launcher().pod_spec(), "/restartPolicy").is_null() {
+        if !at(self.job.driver().pod_spec(), "/restartPolicy").is_null() {
             let message = "Restart policy in pod template overridden by restart policy in replica spec";
             self.act(true, "SetPodTemplateRestartPolicy", message);
         }
@@ -150,7 +149,7 @@ impl Draft<'_> {
     /// The launcher Job that the status knows of could not be written to in this reconcile. It may have ended, and the status
     /// must go on saying that it was there.
     pub(super) fn launcher_was_not_reached(&self) -> bool {
-        phase::had_launcher(self.job.status())
+        phase::had_launcher(self.job)
             && self.outcome.done.failures.iter().any(|failure| failure.object.kind == Kind::Job)
     }
 
@@ -190,18 +189,19 @@ impl Draft<'_> {
     }
 
     fn is_running(&self) -> bool {
-        let runs = |phase| phase == PodPhase::Running;
-        let launcher = self.observed.launcher_of(self.job).is_some();
-        launcher
-            && self.observed.launcher_pods().any(|pod| runs(pod.phase))
-            && counters::workers(self.job, self.observed).active
-                == i32::try_from(self.job.workers()).unwrap_or(-1)
+        let runs = |pod: &&ObservedPod| pod.phase == PodPhase::Running;
+        let running = || self.observed.wanted_workers_of(self.job).filter(runs).count();
+        self.observed.launcher_of(self.job).is_some()
+            && self.observed.launcher_pods().any(|pod| runs(&pod))
+            && u32::try_from(running()) == Ok(self.job.workers())
     }
 
     fn clean_up(&mut self) {
         counters::launcher(self.job, self.observed, &mut self.status);
         if self.job.clean_pod_policy() != CleanPodPolicy::None {
-            self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), ReplicaStatus::default());
+            for role in self.job.kind().run_by_pods() {
+                self.status.replica_statuses.insert(role.key.to_owned(), ReplicaStatus::default());
+            }
         }
     }
 }

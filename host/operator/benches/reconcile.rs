@@ -17,7 +17,8 @@ use coxswain_model::{
     desired::{self, Desired, Gang},
     diff, gate,
     job::{ValidJob, Verdict},
-    observed::{ObservedPod, ObservedState, PodPhase, Role, Uid, Version},
+    kind,
+    observed::{ObservedPod, ObservedState, PodPhase, Uid, Version},
     phase,
     pin::Pin,
     policy::{ClusterPolicy, Granted},
@@ -74,7 +75,7 @@ fn valid(workers: u32) -> ValidJob {
 /// All workers run and are Ready.
 fn observed(job: &ValidJob) -> ObservedState {
     let pod = |index| ObservedPod {
-        role: Role::Worker,
+        role: kind::WORKER,
         index,
         name: "".into(),
         uid: Uid::from(&*format!("{index:08x}-0000-4000-8000-000000000000")),

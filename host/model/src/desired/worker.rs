@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     api::{labels, volumes},
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
+    kind::WORKER,
     policy::Granted,
 };
 
@@ -72,15 +73,15 @@ fn tail(fields: &Fields) -> String {
 
 /// Makes the workers of this job, if it has any.
 pub fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Option<WorkerTemplate> {
-    let worker = job.worker()?;
-    let prefix = job.names().worker(0);
+    let worker = job.groups().of(WORKER)?;
+    let prefix = job.names().pod(worker.role().name, 0);
     let prefix = prefix.as_ref().trim_end_matches('0');
     Some(WorkerTemplate::new(&manifest(job, worker, granted, gang), prefix, job.replica_index(0)))
 }
 
 /// A worker without what differs between workers.
-fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, gang: &Gang) -> Value {
-    let mut pod = Pod::of(job, worker, labels::ROLE_WORKER);
+fn manifest(job: &ValidJob, worker: &Group, granted: &Granted, gang: &Gang) -> Value {
+    let mut pod = Pod::of(job, worker);
     overlay::set(&mut pod.metadata, "namespace", job.names().namespace());
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     overlay::edit(&mut pod.spec, "dnsConfig", |dns| {

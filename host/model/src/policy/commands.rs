@@ -51,7 +51,7 @@ pub(super) fn prefix(
 ) -> Vec<String> {
     const ITEM: &str = "prefix-command";
     let mut prefix = Vec::new();
-    let has_command = job.options().renders_command || !at(job.launcher().container(), "/command").is_null();
+    let has_command = job.options().renders_command || !at(job.driver().container(), "/command").is_null();
     for edit in &plan.edits {
         let Change::PrefixCommand(words) = &edit.change else { continue };
         driver_only(&edit.by, ITEM, edit.group.as_deref(), found);
@@ -79,7 +79,7 @@ fn driver_only(by: &str, item: &str, group: Option<&str>, found: &mut Findings) 
 
 /// The user's own words, which a rendered command carries on and no bound of ours concerns.
 fn users(job: &ValidJob) -> Vec<&str> {
-    let container = job.launcher().container();
+    let container = job.driver().container();
     let lists = ["/command", "/args"].map(|field| at(container, field).as_array());
     lists.into_iter().flatten().flatten().filter_map(|word| word.as_str()).collect()
 }

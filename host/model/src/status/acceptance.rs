@@ -164,7 +164,7 @@ fn refused(failure: &StepFailure) -> Acceptance {
 /// have had nothing to try.
 fn is_complete(job: &ValidJob, observed: &ObservedState, phase: Phase) -> bool {
     let workers = || {
-        let present = observed.workers_of(job).filter(|pod| pod.index < job.workers()).count();
+        let present = observed.wanted_workers_of(job).count();
         present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
     };
     let launcher =
