@@ -19,8 +19,6 @@ pub const FAILED: &str = "Failed";
 /// Ours: False while something keeps the job from being carried out as written. A healthy job has none.
 pub const ACCEPTED: &str = "Accepted";
 
-/// Reason of [`FAILED`] when the kubelet took workers away.
-pub const EVICTED: &str = "MPIJobEvicted";
 /// Reason of a job whose launcher exited 0 although a worker was lost while it ran.
 pub const WORKER_LOST: &str = "WorkerLost";
 

@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    api::{capabilities, labels, volumes},
+    api::{capabilities, volumes},
     desired::{Desired, config_map},
     job::{Group, ValidJob},
     json::at,
-    kind::{LAUNCHER, WORKER},
+    kind::RunBy,
     places,
     plan::{Change, Edit, EnvValue, File, Place, Plan},
     policy::{Grant, Granted},
@@ -64,15 +64,10 @@ pub struct Explained {
 
 /// Explains everything, by group and kind, in the order of the pods.
 pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired) -> Vec<Explained> {
-    let launcher = at(&desired.launcher, "/spec/template/spec/containers/0").clone();
-    let worker =
-        desired.workers.as_ref().and_then(|template| serde_json::from_str(&template.manifest(0)).ok());
-    let worker: Option<Value> = worker.map(|pod: Value| at(&pod, "/spec/containers/0").clone());
     let mut all = commands(job, plan, granted);
-    let groups = [(LAUNCHER, &granted.launcher, Some(&launcher)), (WORKER, &granted.worker, worker.as_ref())];
-    for (role, grant, container) in groups {
-        if let (Some(group), Some(container)) = (job.groups().of(role), container) {
-            let group = Explaining { group, grant, container };
+    for group in job.groups().all() {
+        if let Some(container) = container(group, desired) {
+            let group = Explaining { group, grant: granted.of(group.id()), container: &container };
             all.extend(group.variables(plan));
             all.extend(group.ports(plan));
         }
@@ -80,6 +75,19 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
     all.extend(files(job, plan, granted));
     all.extend(capabilities(job, plan, granted));
     all
+}
+
+/// The main container of a group's pods, the first of them where they differ.
+fn container(group: &Group, desired: &Desired) -> Option<Value> {
+    const MAIN: &str = "/spec/containers/0";
+    match group.id().run_by() {
+        RunBy::Job => Some(at(at(&desired.launcher, "/spec/template"), MAIN).clone()),
+        RunBy::Pods => {
+            let template = desired.workers.iter().find(|template| template.role() == group.id())?;
+            let pod: Value = serde_json::from_str(&template.manifest(0)).ok()?;
+            Some(at(&pod, MAIN).clone())
+        }
+    }
 }
 
 /// One group's main container: as the user wrote it, as it is, and what lies between.
@@ -185,9 +193,10 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         });
         words.collect()
     };
+    let driver = job.driver().role().name;
     let explained = |item, name: &str, is: Claim, mut over: Vec<Claim>| {
         take_last(&mut over, &is);
-        Explained { group: labels::ROLE_LAUNCHER, item, name: name.to_owned(), is: Some(is), over }
+        Explained { group: driver, item, name: name.to_owned(), is: Some(is), over }
     };
     let container = job.driver().container();
     let users = [at(container, "/command"), at(container, "/args")];
@@ -211,10 +220,11 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
 }
 
 fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
+    let driver = job.driver().role().name;
     let claim = |file: &File| Claim { by: file.by.clone(), value: file.content.clone() };
     let beside = granted.job_files.iter().map(|file| {
         let name = format!("{}/{}", volumes::CONFIG_MOUNT_PATH, file.name);
-        (labels::ROLE_LAUNCHER, name, file)
+        (driver, name, file)
     });
     let everywhere = granted.everywhere.iter().filter_map(|file| {
         let spot = places::spot(config_map::key(file))?;
@@ -228,7 +238,7 @@ fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         let mut over: Vec<Claim> = plan.files.iter().filter(same).map(claim).collect();
         let ours = claim(file);
         // A path that the user mounts himself stays his.
-        let is = if group != labels::ROLE_LAUNCHER && mounts(job, &name) {
+        let is = if group != driver && mounts(job, &name) {
             Claim { by: USER.into(), value: "a volume of the user's".into() }
         } else {
             take_last(&mut over, &ours);

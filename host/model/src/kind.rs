@@ -5,11 +5,13 @@
 //! complete, and fails when the driver fails. One headless Service names all pods.
 
 mod pod_id;
+mod reasons;
 mod restart_policy;
 mod role;
 
 pub use self::{
     pod_id::PodId,
+    reasons::Reasons,
     restart_policy::RestartPolicy,
     role::{Replicas, Role, RoleId, RunBy},
 };
@@ -18,6 +20,14 @@ use crate::api::{labels, resource};
 /// A kind of job.
 #[derive(Debug, PartialEq, Eq)]
 pub struct JobKind {
+    /// `kind` of its objects.
+    pub name: &'static str,
+    /// `apiVersion` of its objects.
+    pub api_version: &'static str,
+    /// Where the replica specs of its roles stand.
+    pub replica_specs: &'static str,
+    /// What begins with its name.
+    pub reasons: Reasons,
     driver: Role,
     others: &'static [Role],
 }
@@ -29,6 +39,18 @@ pub const WORKER: RoleId = RoleId::new(1, RunBy::Pods);
 
 /// `MPIJob`, with the MPI Operator's defaults. A `Worker` block without `replicas` counts as 0 there and is refused.
 pub static MPI_JOB: JobKind = JobKind {
+    name: resource::KIND,
+    api_version: resource::API_VERSION,
+    replica_specs: "spec.mpiReplicaSpecs",
+    reasons: Reasons {
+        created: "MPIJobCreated",
+        running: "MPIJobRunning",
+        suspended: "MPIJobSuspended",
+        resumed: "MPIJobResumed",
+        succeeded: "MPIJobSucceeded",
+        failed: "MPIJobFailed",
+        evicted: "MPIJobEvicted",
+    },
     driver: Role {
         id: LAUNCHER,
         key: resource::REPLICA_LAUNCHER,
@@ -48,6 +70,11 @@ pub static MPI_JOB: JobKind = JobKind {
 };
 
 impl JobKind {
+    /// Path of a field of that role's replica spec, for people.
+    pub fn path(&self, role: &Role, field: &str) -> String {
+        format!("{}[{}].{field}", self.replica_specs, role.key)
+    }
+
     /// The role that decides.
     pub fn driver(&self) -> &Role {
         &self.driver

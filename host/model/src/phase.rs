@@ -4,7 +4,7 @@ use crate::{
     api::mpijob::JobStatus,
     condition,
     job::ValidJob,
-    observed::{LauncherGone, ObservedPod, ObservedState, PodPhase},
+    observed::{LauncherEnd, LauncherGone, ObservedPod, ObservedState, PodPhase},
 };
 
 /// `status.reason` that the kubelet gives a pod that it evicted.
@@ -38,7 +38,7 @@ pub fn of(job: &ValidJob, observed: &ObservedState) -> Phase {
     if is_finished(job.status()) && job.status().completion_time.is_some() {
         return Phase::Finished;
     }
-    if observed.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
+    if end(job, observed).is_some() {
         return Phase::Ended;
     }
     if let Some(evicted) = evicted(job, observed).filter(|_| !job.is_suspended()) {
@@ -49,6 +49,11 @@ pub fn of(job: &ValidJob, observed: &ObservedState) -> Phase {
         return Phase::Lost;
     }
     if job.is_suspended() { Phase::Suspended } else { Phase::Active }
+}
+
+/// How the driver ended, which decides how the job does.
+pub fn end<'a>(job: &ValidJob, observed: &'a ObservedState) -> Option<&'a LauncherEnd> {
+    observed.launcher_of(job)?.end.as_ref()
 }
 
 /// The status says that there is a launcher Job that is not suspended: it may have run.
@@ -75,8 +80,9 @@ fn evicted(job: &ValidJob, observed: &ObservedState) -> Option<Phase> {
     let evicted = observed.wanted_workers_of(job).filter(|pod| is_evicted(pod)).count();
     let lost = u32::try_from(evicted).unwrap_or(of);
     let enough = job.options().start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
-    let declared = condition::find(job.status(), condition::FAILED)
-        .is_some_and(|failed| failed.status == condition::TRUE && failed.reason == condition::EVICTED);
+    let declared = condition::find(job.status(), condition::FAILED).is_some_and(|failed| {
+        failed.status == condition::TRUE && failed.reason == job.kind().reasons.evicted
+    });
     ((lost > 0 && !enough) || declared).then_some(Phase::Evicted { lost, of })
 }
 

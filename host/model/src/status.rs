@@ -91,10 +91,10 @@ pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> StatusUp
 
 impl Draft<'_> {
     fn create(&mut self) {
-        let message = format!("MPIJob {} is created.", self.job.key());
         if condition::find(&self.status, condition::CREATED).is_none() {
-            self.set(condition::CREATED, true, "MPIJobCreated", &message);
-            self.event(false, "MPIJobCreated", &message);
+            let (reason, message) = (self.reasons().created, format!("{} is created.", self.whom()));
+            self.set(condition::CREATED, true, reason, &message);
+            self.event(false, reason, &message);
             self.update.counts.push(Count::Created);
         }
     }
@@ -135,14 +135,16 @@ impl Draft<'_> {
             if self.launcher_was_not_reached() {
                 return;
             }
-            if self.set(condition::SUSPENDED, true, "MPIJobSuspended", "MPIJob suspended") {
-                self.event(false, "MPIJobSuspended", "MPIJob suspended");
+            let (reason, message) = (self.reasons().suspended, format!("{} suspended", self.job.kind().name));
+            if self.set(condition::SUSPENDED, true, reason, &message) {
+                self.event(false, reason, &message);
             }
-        } else if condition::find(&self.status, condition::SUSPENDED).is_some()
-            && self.set(condition::SUSPENDED, false, "MPIJobResumed", "MPIJob resumed")
-        {
-            self.event(false, "MPIJobResumed", "MPIJob resumed");
-            self.status.start_time = Some(self.now);
+        } else if condition::find(&self.status, condition::SUSPENDED).is_some() {
+            let (reason, message) = (self.reasons().resumed, format!("{} resumed", self.job.kind().name));
+            if self.set(condition::SUSPENDED, false, reason, &message) {
+                self.event(false, reason, &message);
+                self.status.start_time = Some(self.now);
+            }
         }
     }
 
@@ -155,16 +157,15 @@ impl Draft<'_> {
 
     /// Running once the launcher and every worker do; False again only by suspension or the end.
     fn run(&mut self) {
-        let key = self.job.key();
         if phase::is_finished(&self.status) {
             self.never_ran();
         } else if self.job.is_suspended() {
-            let message = format!("MPIJob {key} is suspended.");
-            self.set(condition::RUNNING, false, "MPIJobSuspended", &message);
+            let message = format!("{} is suspended.", self.whom());
+            self.set(condition::RUNNING, false, self.reasons().suspended, &message);
         } else if self.is_running() {
-            let message = format!("MPIJob {key} is running.");
-            if self.set(condition::RUNNING, true, "MPIJobRunning", &message) {
-                self.event(false, "MPIJobRunning", &format!("MPIJob {key} is running"));
+            let (reason, message) = (self.reasons().running, format!("{} is running", self.whom()));
+            if self.set(condition::RUNNING, true, reason, &format!("{message}.")) {
+                self.event(false, reason, &message);
             }
         }
     }
@@ -180,8 +181,8 @@ impl Draft<'_> {
         let never = Condition {
             kind: condition::RUNNING.to_owned(),
             status: condition::FALSE.to_owned(),
-            reason: "MPIJobRunning".to_owned(),
-            message: format!("MPIJob {} is finished but Running condition was never set.", self.job.key()),
+            reason: self.reasons().running.to_owned(),
+            message: format!("{} is finished but Running condition was never set.", self.whom()),
             last_update_time: at,
             last_transition_time: at,
         };

@@ -152,7 +152,7 @@ fn objects_made(bencher: Bencher<'_, '_>, workers: u32) {
 #[divan::bench]
 fn worker_manifest_made(bencher: Bencher<'_, '_>) {
     let job = valid(8);
-    let template = desired(&job, &ObservedState::default()).workers.unwrap();
+    let template = desired(&job, &ObservedState::default()).workers.remove(0);
     bencher.bench(|| template.manifest(black_box(7)));
 }
 

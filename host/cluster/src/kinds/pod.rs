@@ -159,13 +159,15 @@ impl Written for DecodedPod {
     const HOLDS_USERS_TEMPLATE: bool = true;
     const FLOW: Flow = Flow::Pods;
 
-    /// A worker's: no other pod is made here.
-    fn labels(job: &str) -> Vec<(&'static str, String)> {
-        vec![
+    /// A worker's, whose name says its role: no other pod is made here.
+    fn labels(job: &str, name: &str) -> Vec<(&'static str, String)> {
+        let role = MPI_JOB.run_by_pods().find(|role| PodName::index(name, job, role.name).is_some());
+        let role = role.map(|role| (labels::LABEL_JOB_ROLE, role.name.to_owned()));
+        let of_job = [
             (labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME.to_owned()),
             (labels::LABEL_JOB_NAME, job.to_owned()),
-            (labels::LABEL_JOB_ROLE, labels::ROLE_WORKER.to_owned()),
-        ]
+        ];
+        of_job.into_iter().chain(role).collect()
     }
 }
 

@@ -111,12 +111,13 @@ fn template(job: &ValidJob, granted: &Granted, gang: &Gang) -> Value {
         overlay::append(&mut pod.spec, "hostAliases", [own_name(job)]);
     }
     pod.container(|container| command(container, granted));
-    pod.environment(labels::ROLE_LAUNCHER, &granted.launcher, &granted.everywhere);
+    let grant = granted.of(job.driver().id());
+    pod.environment(job.driver().role().name, grant, &granted.everywhere);
     if !job.driver().runs_ranks() {
         let blank = NVIDIA.map(|name| json!({"name": name}));
         pod.container(|container| overlay::append(container, "env", blank));
     }
-    pod.ports(&granted.launcher.ports);
+    pod.ports(&grant.ports);
     pod.ssh(job);
     let mount = json!({"name": volumes::CONFIG_VOLUME, "mountPath": volumes::CONFIG_MOUNT_PATH});
     pod.volume(config_map::config_volume(job, granted), [mount]);

@@ -6,22 +6,20 @@ use super::ownership::{Held, held};
 use crate::{
     desired::WorkerTemplate,
     job::{CleanPodPolicy, ValidJob},
-    kind,
     object::ObjectName,
     observed::{ObservedPod, ObservedState, PodPhase},
     step::Step,
 };
 
-/// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
-pub fn create(
-    job: &ValidJob,
-    observed: &ObservedState,
-    template: Option<&Arc<WorkerTemplate>>,
-) -> Option<Step> {
-    let (template, group) = (template?, job.groups().of(kind::WORKER)?);
-    let taken: HashSet<u32> = observed.group(group).map(|pod| pod.index).collect();
-    let indexes: Vec<u32> = (0..group.replicas()).filter(|index| !taken.contains(index)).collect();
-    (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
+/// One step a group that creates every worker whose name is free. A pod that failed or terminates still holds its name.
+pub fn create(job: &ValidJob, observed: &ObservedState, templates: &[Arc<WorkerTemplate>]) -> Vec<Step> {
+    let create = |template: &Arc<WorkerTemplate>| {
+        let group = job.groups().of(template.role())?;
+        let taken: HashSet<u32> = observed.group(group).map(|pod| pod.index).collect();
+        let indexes: Vec<u32> = (0..group.replicas()).filter(|index| !taken.contains(index)).collect();
+        (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
+    };
+    templates.iter().filter_map(create).collect()
 }
 
 /// Deletes our workers beyond their group's size, highest index first.

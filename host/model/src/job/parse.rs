@@ -118,37 +118,36 @@ fn name(kind: &JobKind, raw: &MpiJob, errors: &mut Vec<FieldError>) {
     }
 }
 
-const PATH: &str = "spec.mpiReplicaSpecs";
-
 fn groups(kind: &'static JobKind, raw: &MpiJob, errors: &mut Vec<FieldError>) -> Option<Groups> {
     let Some(specs) = &raw.spec.mpi_replica_specs else {
-        errors.push(FieldError::required(PATH, "must have replica specs"));
+        errors.push(FieldError::required(kind.replica_specs, "must have replica specs"));
         return None;
     };
     let spec = |role: &Role| specs.get(role.key).and_then(Option::as_ref);
     let driver = kind.driver();
     let driver = if let Some(spec) = spec(driver) {
         let runs_ranks = raw.spec.run_launcher_as_worker.unwrap_or(false);
-        group(driver, spec, runs_ranks, errors)
+        group(kind, driver, spec, runs_ranks, errors)
     } else {
-        let (path, key) = (format!("{PATH}[{}]", driver.key), driver.key);
+        let (path, key) = (format!("{}[{}]", kind.replica_specs, driver.key), driver.key);
         errors.push(FieldError::required(path, &format!("must have {key} replica spec")));
         None
     };
     let others = kind.others().iter();
-    let others = others.filter_map(|role| Some(group(role, spec(role)?, true, errors)));
+    let others = others.filter_map(|role| Some(group(kind, role, spec(role)?, true, errors)));
     let others: Vec<Option<Group>> = others.collect();
     Some(Groups { kind, driver: driver?, others: others.into_iter().collect::<Option<_>>()? })
 }
 
 fn group(
+    kind: &JobKind,
     role: &'static Role,
     spec: &ReplicaSpec,
     runs_ranks: bool,
     errors: &mut Vec<FieldError>,
 ) -> Option<Group> {
     let before = errors.len();
-    let path = |field: &str| format!("{PATH}[{}].{field}", role.key);
+    let path = |field: &str| kind.path(role, field);
     let restart_policy = match spec.restart_policy.as_deref() {
         None | Some("") => role.default_restart,
         Some(given) => {

@@ -114,7 +114,7 @@ pub(super) fn check_counts(
         ));
     }
     for group in groups.all() {
-        template(group, errors);
+        template(&groups.kind.path(group.role, "template"), group, errors);
     }
 }
 
@@ -159,12 +159,11 @@ impl HostLists<'_> {
     }
 }
 
-fn template(group: &Group, errors: &mut Vec<FieldError>) {
-    let path = format!("spec.mpiReplicaSpecs[{}].template", group.role.key);
+fn template(path: &str, group: &Group, errors: &mut Vec<FieldError>) {
     let bytes = length(&group.template);
     if bytes > TEMPLATE {
         let advice = "put what is large into a ConfigMap, a volume or the image";
-        errors.push(FieldError::too_large(&path, bytes, TEMPLATE, advice));
+        errors.push(FieldError::too_large(path, bytes, TEMPLATE, advice));
         return;
     }
     let spec = group.pod_spec();

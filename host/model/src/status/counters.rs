@@ -10,8 +10,9 @@ use crate::{
 
 impl Draft<'_> {
     /// The workers of a suspended or ended job do not count, even while they still run; a role that the job has no group
-    /// of has an empty entry. The launcher's entry is absent while there is no Job: so clients see that it waits for its workers. A suspended Job that makes way for
-    /// another one has not run, which [`crate::phase::had_launcher`] reads off the entry.
+    /// of has an empty entry. The launcher's entry is absent while there is no Job: so clients see that it waits for its
+    /// workers. A suspended Job that makes way for another one has not run, which [`crate::phase::had_launcher`] reads off
+    /// the entry.
     pub(super) fn count_replicas(&mut self) {
         let counted = matches!(self.phase, Phase::Active | Phase::Evicted { .. });
         for role in self.job.kind().run_by_pods() {
