@@ -21,7 +21,7 @@ use std::{
 use coxswain_model::{
     desired::WorkerTemplate,
     job::ValidJob,
-    step::{Done, FailureReason, ObjectName, Step, StepFailure, Wave},
+    step::{Done, FailureReason, Step, StepFailure, Wave},
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::Instant;
@@ -160,7 +160,7 @@ impl Applier<'_> {
     /// Once one is refused for what all have in common, those that stand in line give way.
     async fn create_worker(&self, template: &WorkerTemplate, index: u32, lost: &AtomicUsize) -> Sum {
         let mut sum = Sum::default();
-        let object = ObjectName::from(self.job.names().worker(index));
+        let object = template.object(index);
         let wanted = || lost.load(Ordering::Relaxed) < LOST;
         let created = self.post(object, wanted, || template.manifest(index).into(), None).await;
         match &created {

@@ -80,8 +80,8 @@ pub trait Written: Watched {
     /// With which requests its writes share.
     const FLOW: Flow = Flow::Objects;
 
-    /// The labels by which its watch finds an object of this job, where it goes by labels.
-    fn labels(job: &str) -> Vec<(&'static str, String)> {
+    /// The labels by which its watch finds the object `name` of this job, where it goes by labels.
+    fn labels(job: &str, _name: &str) -> Vec<(&'static str, String)> {
         vec![(labels::LABEL_JOB, job.to_owned())]
     }
 }

@@ -47,7 +47,7 @@ pub struct WrittenKind {
     /// See [`Written::FLOW`].
     pub flow: Flow,
     /// See [`Written::labels`].
-    pub labels: fn(&str) -> Vec<(&'static str, String)>,
+    pub labels: fn(&str, &str) -> Vec<(&'static str, String)>,
     /// Folds the answer to a POST, PUT or PATCH in.
     pub wrote: fn(&Shared, &Bytes),
     /// Folds the answer to a DELETE in; see [`fold::deleted`].

@@ -101,7 +101,7 @@ impl Live {
             index.launchers.of(&key).iter().any(is_launcher) || index.gone.knows(&key, job.uid())
         };
         // A launcher that may have run is looked for again wherever the watches do not show it: they may be late.
-        let is_missing = phase::had_launcher(job.status());
+        let is_missing = phase::had_launcher(job);
         if !began || is_known || (self.claimed.contains(&key, job.uid()) && !is_missing) {
             return Ok(());
         }

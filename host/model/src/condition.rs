@@ -22,8 +22,6 @@ pub const ACCEPTED: &str = "Accepted";
 /// Ours: whether the workers of a native gang are Ready, and what holds them back.
 pub const WORKERS_READY: &str = "WorkersReady";
 
-/// Reason of [`FAILED`] when the kubelet took workers away.
-pub const EVICTED: &str = "MPIJobEvicted";
 /// Reason of a job whose launcher exited 0 although a worker was lost while it ran.
 pub const WORKER_LOST: &str = "WorkerLost";
 

@@ -35,8 +35,8 @@ pub struct Desired {
     pub secret: Value,
     /// Gang scheduling's group.
     pub pod_group: Option<(Kind, Value)>,
-    /// Makes each worker.
-    pub workers: Option<Arc<WorkerTemplate>>,
+    /// Makes the workers of each group.
+    pub workers: Vec<Arc<WorkerTemplate>>,
     /// Launcher Job as created while the job is not suspended.
     pub launcher: Value,
 }
@@ -47,8 +47,8 @@ pub struct Desired {
 pub struct AdoptedJob {
     /// ConfigMap with hostfile and script; none where no plugin can render it.
     pub config: Option<Value>,
-    /// Makes each worker.
-    pub workers: Option<Arc<WorkerTemplate>>,
+    /// Makes the workers of each group.
+    pub workers: Vec<Arc<WorkerTemplate>>,
 }
 
 /// What should exist of a job, as far as that can be said.
@@ -87,7 +87,7 @@ pub fn objects(
         files: config_map::files(job, granted),
         secret: secret::manifest(job),
         pod_group: pod_group::manifest(job, membership, priorities),
-        workers: worker::template(job, granted, membership).map(Arc::new),
+        workers: worker::templates(job, granted, membership),
         launcher: launcher::manifest(job, granted, pin, membership),
     }
 }
@@ -96,7 +96,7 @@ pub fn objects(
 pub fn adopted_job(job: &ValidJob, granted: Option<&Granted>, gang: &Gang) -> AdoptedJob {
     AdoptedJob {
         config: granted.map(|granted| config_map::unpinned(job, granted)),
-        workers: worker::template(job, &Granted::default(), Membership { gang, native: None }).map(Arc::new),
+        workers: worker::templates(job, &Granted::default(), Membership { gang, native: None }),
     }
 }
 

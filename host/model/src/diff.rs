@@ -50,7 +50,7 @@ fn active(job: &ValidJob, observed: &ObservedState, gate: &Gate, wanted: &Wanted
         steps.extend(
             adopted_job.config.as_ref().and_then(|config| dependencies::config(job, observed, config)),
         );
-        steps.extend(workers::create(job, observed, adopted_job.workers.as_ref()));
+        steps.extend(workers::create(job, observed, &adopted_job.workers));
     }
     if let Wanted::Everything(desired) = wanted {
         steps.extend(dependencies::steps(job, observed, desired));
@@ -61,7 +61,7 @@ fn active(job: &ValidJob, observed: &ObservedState, gate: &Gate, wanted: &Wanted
         steps.extend(replaced);
         // A pod that is created while the name of something that it mounts is still taken would hang on it.
         if !dependencies::are_leaving(observed) {
-            steps.extend(workers::create(job, observed, desired.workers.as_ref()));
+            steps.extend(workers::create(job, observed, &desired.workers));
             steps.extend(launcher::create(job, observed, desired));
         }
     }

@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    api::{capabilities, labels, volumes},
+    api::{capabilities, volumes},
     desired::{Desired, config_map},
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
     json::at,
+    kind::RunBy,
     places,
     plan::{Change, Edit, EnvValue, File, Place, Plan},
     policy::{Grant, Granted},
@@ -63,18 +64,10 @@ pub struct Explained {
 
 /// Explains everything, by group and kind, in the order of the pods.
 pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired) -> Vec<Explained> {
-    let launcher = at(&desired.launcher, "/spec/template/spec/containers/0").clone();
-    let worker =
-        desired.workers.as_ref().and_then(|template| serde_json::from_str(&template.manifest(0)).ok());
-    let worker: Option<Value> = worker.map(|pod: Value| at(&pod, "/spec/containers/0").clone());
     let mut all = commands(job, plan, granted);
-    let roles = [
-        (labels::ROLE_LAUNCHER, Some(job.launcher()), &granted.launcher, Some(&launcher)),
-        (labels::ROLE_WORKER, job.worker(), &granted.worker, worker.as_ref()),
-    ];
-    for (role, replica, grant, container) in roles {
-        if let (Some(replica), Some(container)) = (replica, container) {
-            let group = Group { role, replica, grant, container };
+    for group in job.groups().all() {
+        if let Some(container) = container(group, desired) {
+            let group = Explaining { group, grant: granted.of(group.id()), container: &container };
             all.extend(group.variables(plan));
             all.extend(group.ports(plan));
         }
@@ -84,18 +77,30 @@ pub fn explain(job: &ValidJob, plan: &Plan, granted: &Granted, desired: &Desired
     all
 }
 
+/// The main container of a group's pods, the first of them where they differ.
+fn container(group: &Group, desired: &Desired) -> Option<Value> {
+    const MAIN: &str = "/spec/containers/0";
+    match group.id().run_by() {
+        RunBy::Job => Some(at(at(&desired.launcher, "/spec/template"), MAIN).clone()),
+        RunBy::Pods => {
+            let template = desired.workers.iter().find(|template| template.role() == group.id())?;
+            let pod: Value = serde_json::from_str(&template.manifest(0)).ok()?;
+            Some(at(&pod, MAIN).clone())
+        }
+    }
+}
+
 /// One group's main container: as the user wrote it, as it is, and what lies between.
-struct Group<'a> {
-    role: &'static str,
-    replica: &'a Replica,
+struct Explaining<'a> {
+    group: &'a Group,
     grant: &'a Grant,
     container: &'a Value,
 }
 
-impl Group<'_> {
+impl Explaining<'_> {
     /// Every name of the container once, in its order; Kubernetes takes the last value.
     fn variables(&self, plan: &Plan) -> Vec<Explained> {
-        let given = list(self.replica.container(), "/env");
+        let given = list(self.group.container(), "/env");
         let mut names: Vec<&str> = Vec::new();
         for entry in list(self.container, "/env") {
             let name = text(entry, "name");
@@ -130,7 +135,13 @@ impl Group<'_> {
                 (Claim { by: OPERATOR.into(), value: now }, users.into_iter().chain(asked).collect())
             }
         };
-        Explained { group: self.role, item: Item::Variable, name: name.to_owned(), is: Some(is), over }
+        Explained {
+            group: self.group.role().name,
+            item: Item::Variable,
+            name: name.to_owned(),
+            is: Some(is),
+            over,
+        }
     }
 
     fn ports(&self, plan: &Plan) -> Vec<Explained> {
@@ -146,19 +157,26 @@ impl Group<'_> {
             _ => None,
         });
         let mut asked: Vec<Claim> = asked.collect();
-        let users = list(self.replica.container(), "/ports").iter().any(|port| text(port, "name") == name);
+        let users = list(self.group.container(), "/ports").iter().any(|port| text(port, "name") == name);
         let by = match (users, asked.last()) {
             (false, Some(request)) => request.by.clone(),
             _ => USER.to_owned(),
         };
         let is = Claim { by, value: number.to_string() };
         take_last(&mut asked, &is);
-        Explained { group: self.role, item: Item::Port, name: name.to_owned(), is: Some(is), over: asked }
+        Explained {
+            group: self.group.role().name,
+            item: Item::Port,
+            name: name.to_owned(),
+            is: Some(is),
+            over: asked,
+        }
     }
 
     /// Those that reach this group.
     fn edits<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a str, &'a Edit)> {
-        let reaches = |edit: &&Edit| edit.group.as_deref().is_none_or(|group| group == self.role);
+        let reaches =
+            |edit: &&Edit| edit.group.as_deref().is_none_or(|group| group == self.group.role().name);
         plan.edits.iter().filter(reaches).map(|edit| (edit.by.as_str(), edit))
     }
 }
@@ -175,11 +193,12 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         });
         words.collect()
     };
+    let driver = job.driver().role().name;
     let explained = |item, name: &str, is: Claim, mut over: Vec<Claim>| {
         take_last(&mut over, &is);
-        Explained { group: labels::ROLE_LAUNCHER, item, name: name.to_owned(), is: Some(is), over }
+        Explained { group: driver, item, name: name.to_owned(), is: Some(is), over }
     };
-    let container = job.launcher().container();
+    let container = job.driver().container();
     let users = [at(container, "/command"), at(container, "/args")];
     let users: Vec<&str> =
         users.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str).collect();
@@ -201,10 +220,11 @@ fn commands(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
 }
 
 fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
+    let driver = job.driver().role().name;
     let claim = |file: &File| Claim { by: file.by.clone(), value: file.content.clone() };
     let beside = granted.job_files.iter().map(|file| {
         let name = format!("{}/{}", volumes::CONFIG_MOUNT_PATH, file.name);
-        (labels::ROLE_LAUNCHER, name, file)
+        (driver, name, file)
     });
     let everywhere = granted.everywhere.iter().filter_map(|file| {
         let spot = places::spot(config_map::key(file))?;
@@ -218,7 +238,7 @@ fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
         let mut over: Vec<Claim> = plan.files.iter().filter(same).map(claim).collect();
         let ours = claim(file);
         // A path that the user mounts himself stays his.
-        let is = if group != labels::ROLE_LAUNCHER && mounts(job, &name) {
+        let is = if group != driver && mounts(job, &name) {
             Claim { by: USER.into(), value: "a volume of the user's".into() }
         } else {
             take_last(&mut over, &ours);
@@ -230,8 +250,8 @@ fn files(job: &ValidJob, plan: &Plan, granted: &Granted) -> Vec<Explained> {
 }
 
 fn mounts(job: &ValidJob, path: &str) -> bool {
-    let replicas = std::iter::once(job.launcher()).chain(job.worker());
-    let mut mounts = replicas.flat_map(|replica| list(replica.container(), "/volumeMounts"));
+    let groups = job.groups().all();
+    let mut mounts = groups.flat_map(|group| list(group.container(), "/volumeMounts"));
     mounts.any(|mount| text(mount, "mountPath") == path)
 }
 

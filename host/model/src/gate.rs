@@ -15,7 +15,8 @@ use jiff::Timestamp;
 pub use self::dns_wait::DNS_CACHE;
 use crate::{
     condition,
-    job::ValidJob,
+    job::{Group, ValidJob},
+    kind::PodId,
     object::Version,
     observed::{ObservedLauncher, ObservedPod, ObservedState},
     phase::{self, Phase},
@@ -53,8 +54,8 @@ pub enum Gate {
 /// Workers that are not Ready, or that DNS does not know yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// The lowest indexes, at most eight.
-    pub sample: Vec<u32>,
+    /// The first of each group, at most eight.
+    pub sample: Vec<PodId>,
     /// How many there are.
     pub count: u32,
 }
@@ -116,8 +117,9 @@ pub fn decide(job: &ValidJob, observed: &ObservedState, now: Timestamp) -> Gate 
 /// waiting is in vain because a worker has ended. Whether DNS knows them is for the gate on its pod, which may be
 /// turned off.
 pub fn is_launcher_due(job: &ValidJob, observed: &ObservedState) -> bool {
-    let ready: HashSet<u32> = ready(job, observed).map(|pod| pod.index).collect();
-    ready.len() >= usize::try_from(least(job)).unwrap_or(usize::MAX) || has_ended_worker(job, observed)
+    let ready = |group| ready(job, observed, group).map(|pod| pod.index).collect::<HashSet<_>>().len();
+    let ready: usize = job.groups().run_by_pods().map(ready).sum();
+    ready >= usize::try_from(least(job)).unwrap_or(usize::MAX) || has_ended_worker(job, observed)
 }
 
 /// The elastic minimum; a minimum above the job's size means all.
@@ -126,26 +128,32 @@ fn least(job: &ValidJob) -> u32 {
 }
 
 fn missing(job: &ValidJob, observed: &ObservedState) -> Missing {
-    let workers = job.workers();
-    let answer = ready(job, observed).filter(|pod| observed.published.contains(&pod.uid));
-    let ready: HashSet<u32> = answer.map(|pod| pod.index).collect();
-    let count = workers.saturating_sub(u32::try_from(ready.len()).unwrap_or(workers));
-    let sample = if count == 0 {
-        Vec::new()
-    } else {
-        (0..workers).filter(|index| !ready.contains(index)).take(SAMPLE).collect()
-    };
-    Missing { sample, count }
+    let mut missing = Missing::default();
+    for group in job.groups().run_by_pods() {
+        let answer = ready(job, observed, group).filter(|pod| observed.published.contains(&pod.uid));
+        let ready: HashSet<u32> = answer.map(|pod| pod.index).collect();
+        let count = group.replicas();
+        let absent = count.saturating_sub(u32::try_from(ready.len()).unwrap_or(count));
+        if absent > 0 {
+            let indexes = (0..count).filter(|index| !ready.contains(index));
+            let room = SAMPLE.saturating_sub(missing.sample.len());
+            missing.sample.extend(indexes.map(|index| PodId { role: group.id(), index }).take(room));
+        }
+        missing.count = missing.count.saturating_add(absent);
+    }
+    missing
 }
 
-fn ready<'a>(job: &'a ValidJob, observed: &'a ObservedState) -> impl Iterator<Item = &'a ObservedPod> {
-    let is_ready =
-        |pod: &&ObservedPod| pod.index < job.workers() && pod.ready && !pod.deleting && !pod.is_terminal();
-    observed.workers_of(job).filter(is_ready)
+fn ready<'a>(
+    job: &'a ValidJob,
+    observed: &'a ObservedState,
+    group: &'a Group,
+) -> impl Iterator<Item = &'a ObservedPod> {
+    observed.group_of(job, group).filter(|pod| pod.ready && !pod.deleting && !pod.is_terminal())
 }
 
 fn has_ended_worker(job: &ValidJob, observed: &ObservedState) -> bool {
-    observed.workers_of(job).any(|pod| pod.index < job.workers() && pod.is_terminal() && !pod.deleting)
+    observed.wanted_workers_of(job).any(|pod| pod.is_terminal() && !pod.deleting)
 }
 
 /// After a resume only what ran since then counts: the workers are new again.

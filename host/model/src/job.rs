@@ -2,19 +2,21 @@
 //! its order and words; behind it nothing looks at the raw object again.
 
 mod claims;
+mod group;
+mod groups;
 mod ignored;
 mod options;
 mod parse;
-mod replica;
 mod run_policy;
 pub(crate) mod sizes;
 mod valid_job;
 pub mod violation;
 
 pub use self::{
+    group::Group,
+    groups::Groups,
     options::{DEFAULT_GATE_TIMEOUT, JobGang, JobOptions, LostWorker},
     parse::Verdict,
-    replica::{Replica, RestartPolicy},
     run_policy::CleanPodPolicy,
     valid_job::{LauncherCreation, ValidJob},
 };

@@ -24,6 +24,7 @@ pub mod explain;
 pub mod gate;
 pub mod job;
 mod json;
+pub mod kind;
 pub mod names;
 pub mod object;
 pub mod observed;

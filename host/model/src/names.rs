@@ -4,9 +4,10 @@ mod host;
 mod label;
 
 pub use self::{
-    host::{HostName, InvalidName, LauncherName, WorkerName, is_launcher},
+    host::{HostName, InvalidName, LauncherName, PodName, is_launcher},
     label::{InvalidLabel, MAX_LABEL, MAX_SUBDOMAIN, label_violations, subdomain_violation},
 };
+use crate::api::labels::ROLE_WORKER;
 
 /// The names that belong to one job. Made by [`crate::job::ValidJob`] only, so they are valid labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +58,9 @@ impl Names {
         LauncherName::of_job(&self.job)
     }
 
-    /// Worker pod `index`, and its host name.
-    pub fn worker(&self, index: u32) -> WorkerName {
-        WorkerName::of_job(&self.job, index)
+    /// Pod `index` of the role of that name, and its host name.
+    pub fn pod(&self, role: &str, index: u32) -> PodName {
+        PodName::of_job(&self.job, role, index)
     }
 
     /// What every pod of the job resolves to reach `host`.
@@ -85,7 +86,7 @@ impl Names {
 pub(crate) fn worker_hosts_len(job: &str, namespace: &str, cluster_domain: Option<&str>, count: u32) -> u64 {
     // The name of worker 0 is that of any other but for its number.
     let first = Names::new(job, namespace, cluster_domain);
-    let first = first.fqdn(&first.worker(0)).len().saturating_sub(1);
+    let first = first.fqdn(&first.pod(ROLE_WORKER, 0)).len().saturating_sub(1);
     let fixed = u64::try_from(first).unwrap_or(u64::MAX).saturating_mul(count.into());
     fixed.saturating_add(digits(count.into()))
 }
@@ -105,7 +106,7 @@ mod tests {
         let plain = Names::new("pi", "team-a", None);
         let suffixed = Names::new("pi", "team-a", Some("k8s.example"));
 
-        assert_eq!(plain.fqdn(&plain.worker(3)), "pi-worker-3.pi.team-a.svc");
+        assert_eq!(plain.fqdn(&plain.pod("worker", 3)), "pi-worker-3.pi.team-a.svc");
         assert_eq!(suffixed.fqdn(&suffixed.launcher()), "pi-launcher.pi.team-a.svc.k8s.example");
         assert_eq!(plain.search_domain(), "pi.team-a.svc.cluster.local");
         assert_eq!(suffixed.search_domain(), "pi.team-a.svc.k8s.example");
@@ -118,7 +119,7 @@ mod tests {
             let mut sum = 0;
             for count in 0..1_200 {
                 assert_eq!(worker_hosts_len("pi", "team-a", domain, count), sum, "{count}");
-                sum += u64::try_from(names.fqdn(&names.worker(count)).len()).unwrap();
+                sum += u64::try_from(names.fqdn(&names.pod("worker", count)).len()).unwrap();
             }
         }
         assert_eq!(digits(10_000), 10 + 180 + 2_700 + 36_000);

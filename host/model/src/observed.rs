@@ -5,7 +5,11 @@ use std::{collections::HashSet, sync::Arc};
 use jiff::Timestamp;
 
 pub use crate::object::{Uid, Version};
-use crate::{job::ValidJob, names::Names, object::Kind};
+use crate::{
+    job::{Group, ValidJob},
+    kind::{PodId, RoleId, RunBy},
+    object::Kind,
+};
 
 /// Everything of one job that exists.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +28,7 @@ pub struct ObservedState {
     pub launcher_gone: LauncherGone,
     /// Gang scheduling's group.
     pub pod_group: Option<ObservedPodGroup>,
-    /// Worker and launcher pods: workers by index, then launcher pods by creation.
+    /// Worker and launcher pods: workers by group and index, then launcher pods by creation.
     pub pods: Vec<ObservedPod>,
     /// Pods whose host name the Service's `EndpointSlice`s hold: DNS answers from these.
     pub published: HashSet<Uid>,
@@ -172,15 +176,6 @@ pub struct InitiallyScheduled {
     pub message: Box<str>,
 }
 
-/// What a pod is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// Reached by ssh.
-    Worker,
-    /// Runs `mpirun`.
-    Launcher,
-}
-
 /// `status.phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Kubernetes' own names")]
@@ -193,14 +188,14 @@ pub enum PodPhase {
     Unknown,
 }
 
-/// One pod, about 0.2 KiB. Workers' names follow from their index and are not kept.
+/// One pod, about 0.2 KiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedPod {
-    /// Worker or launcher.
-    pub role: Role,
-    /// Which worker, from the pod's name; 0 for launchers.
+    /// Which role of its job's kind.
+    pub role: RoleId,
+    /// Which pod of its group, from its name; 0 for launchers.
     pub index: u32,
-    /// Name of a launcher pod (the Job controller made it up); empty for workers.
+    /// Name of a launcher pod (the Job controller made it up); empty for workers, whose names follow from the two above.
     pub name: Box<str>,
     /// For preconditions.
     pub uid: Uid,
@@ -236,14 +231,35 @@ pub struct PodFailure {
 }
 
 impl ObservedState {
-    /// Worker pods, of whatever owner.
+    /// Worker pods, of whatever group and owner.
     pub fn workers(&self) -> impl Iterator<Item = &ObservedPod> {
-        self.pods.iter().filter(|pod| pod.role == Role::Worker)
+        self.pods.iter().filter(|pod| pod.role.run_by() == RunBy::Pods)
     }
 
     /// Worker pods that belong to this very job, also those beyond its replicas.
     pub fn workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a ObservedPod> {
         self.workers().filter(|pod| pod.controller.as_ref() == Some(job.uid()))
+    }
+
+    /// Those of them that it still wants.
+    pub fn wanted_workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a ObservedPod> {
+        self.workers_of(job).filter(|pod| job.wants(pod.id()))
+    }
+
+    /// Pods of one group, of whatever owner and index.
+    pub fn group(&self, group: &Group) -> impl Iterator<Item = &ObservedPod> + use<'_> {
+        let role = group.id();
+        self.pods.iter().filter(move |pod| pod.role == role)
+    }
+
+    /// Pods of one group that belong to this very job and that it still wants.
+    pub fn group_of<'a>(
+        &'a self,
+        job: &'a ValidJob,
+        group: &'a Group,
+    ) -> impl Iterator<Item = &'a ObservedPod> {
+        let owned = |pod: &&ObservedPod| pod.controller.as_ref() == Some(job.uid());
+        self.group(group).filter(|pod| pod.index < group.replicas()).filter(owned)
     }
 
     /// The launcher Job if it belongs to this very job.
@@ -255,7 +271,7 @@ impl ObservedState {
     pub fn launcher_pods(&self) -> impl Iterator<Item = &ObservedPod> {
         let job = self.launcher.as_ref().map(|launcher| &launcher.object.uid);
         self.pods.iter().filter(move |pod| {
-            pod.role == Role::Launcher && job.is_some_and(|uid| pod.controller.as_ref() == Some(uid))
+            pod.role.run_by() == RunBy::Job && job.is_some_and(|uid| pod.controller.as_ref() == Some(uid))
         })
     }
 }
@@ -268,17 +284,14 @@ impl ObservedObject {
 }
 
 impl ObservedPod {
-    /// The pod's name in the API.
-    pub fn name(&self, names: &Names) -> String {
-        match self.role {
-            Role::Worker => names.worker(self.index).to_string(),
-            Role::Launcher => self.name.to_string(),
-        }
+    /// Which pod of its job, if it is none of a launcher.
+    pub fn id(&self) -> PodId {
+        PodId { role: self.role, index: self.index }
     }
 
     /// It may ask DNS for its job's hosts: a launcher that has started, or may at any moment.
     pub fn asks_dns(&self) -> bool {
-        self.role == Role::Launcher && self.gate.is_none() && !self.is_terminal()
+        self.role.is_driver() && self.gate.is_none() && !self.is_terminal()
     }
 
     /// Phase Succeeded or Failed: it will not run again.

@@ -1,10 +1,10 @@
 //! Where a job stands in its life: what the reconciles of the MPI Operator branch on.
 
 use crate::{
-    api::{mpijob::JobStatus, resource::REPLICA_LAUNCHER},
+    api::mpijob::JobStatus,
     condition,
     job::ValidJob,
-    observed::{LauncherGone, ObservedPod, ObservedState, PodPhase},
+    observed::{LauncherEnd, LauncherGone, ObservedPod, ObservedState, PodPhase},
 };
 
 /// `status.reason` that the kubelet gives a pod that it evicted.
@@ -38,23 +38,28 @@ pub fn of(job: &ValidJob, observed: &ObservedState) -> Phase {
     if is_finished(job.status()) && job.status().completion_time.is_some() {
         return Phase::Finished;
     }
-    if observed.launcher_of(job).is_some_and(|launcher| launcher.end.is_some()) {
+    if end(job, observed).is_some() {
         return Phase::Ended;
     }
     if let Some(evicted) = evicted(job, observed).filter(|_| !job.is_suspended()) {
         return evicted;
     }
     let is_gone = observed.launcher_of(job).is_none() && observed.launcher_gone == LauncherGone::Unobserved;
-    if is_gone && had_launcher(job.status()) {
+    if is_gone && had_launcher(job) {
         return Phase::Lost;
     }
     if job.is_suspended() { Phase::Suspended } else { Phase::Active }
 }
 
+/// How the driver ended, which decides how the job does.
+pub fn end<'a>(job: &ValidJob, observed: &'a ObservedState) -> Option<&'a LauncherEnd> {
+    observed.launcher_of(job)?.end.as_ref()
+}
+
 /// The status says that there is a launcher Job that is not suspended: it may have run.
-pub fn had_launcher(status: &JobStatus) -> bool {
-    status.replica_statuses.contains_key(REPLICA_LAUNCHER)
-        && !condition::is_true(status, condition::SUSPENDED)
+pub fn had_launcher(job: &ValidJob) -> bool {
+    job.status().replica_statuses.contains_key(job.kind().driver().key)
+        && !condition::is_true(job.status(), condition::SUSPENDED)
 }
 
 /// Objects have to be created or followed, so the job has to be rendered.
@@ -72,11 +77,12 @@ pub fn is_finished(status: &JobStatus) -> bool {
 /// left half dead is taken over as one that ends now.
 fn evicted(job: &ValidJob, observed: &ObservedState) -> Option<Phase> {
     let of = job.workers();
-    let evicted = observed.workers_of(job).filter(|pod| pod.index < of && is_evicted(pod)).count();
+    let evicted = observed.wanted_workers_of(job).filter(|pod| is_evicted(pod)).count();
     let lost = u32::try_from(evicted).unwrap_or(of);
     let enough = job.options().start_min_workers.is_some_and(|least| of.saturating_sub(lost) >= least);
-    let declared = condition::find(job.status(), condition::FAILED)
-        .is_some_and(|failed| failed.status == condition::TRUE && failed.reason == condition::EVICTED);
+    let declared = condition::find(job.status(), condition::FAILED).is_some_and(|failed| {
+        failed.status == condition::TRUE && failed.reason == job.kind().reasons.evicted
+    });
     ((lost > 0 && !enough) || declared).then_some(Phase::Evicted { lost, of })
 }
 

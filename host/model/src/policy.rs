@@ -21,8 +21,8 @@ pub use self::{
     granted::{Grant, Granted, GrantedEnv},
 };
 use crate::{
-    api::labels,
     job::ValidJob,
+    kind::Role,
     plan::{Descriptor, File, Plan, Violation},
 };
 
@@ -34,20 +34,21 @@ pub fn grant(
     policy: &ClusterPolicy,
 ) -> Result<Granted, Vec<Violation>> {
     let mut found = Findings::default();
-    found.strangers(plan, chain);
+    found.strangers(job.kind(), plan, chain);
     let (job_files, everywhere) = files::grant(job, &plan.files, &mut found);
     let (shared_memory, lock_memory) = capabilities::grant(job, plan, policy, &mut found);
-    let [launcher, worker] = [labels::ROLE_LAUNCHER, labels::ROLE_WORKER].map(|role| Grant {
-        env: variables::grant(role, plan, chain, policy, &mut found),
-        ports: ports::grant(role, plan, &mut found),
-    });
+    let of_role = |role: &'static Role| {
+        let env = variables::grant(role.name, plan, chain, policy, &mut found);
+        let ports = ports::grant(role.name, plan, &mut found);
+        (role, Grant { env, ports })
+    };
+    let groups = job.kind().roles().map(of_role).collect();
     let launch_command = commands::launch(job, plan, &mut found);
     let prefix_command = commands::prefix(job, plan, policy, &mut found);
     let notes = notes::grant(&plan.notes, &mut found);
     notes::renamed(job, &mut found);
     found.unless_any(|ours| Granted {
-        launcher,
-        worker,
+        groups,
         launch_command,
         prefix_command,
         job_files,

@@ -33,7 +33,6 @@ use crate::{
     api::{
         MpiJob,
         mpijob::{Condition, ReplicaStatus},
-        resource::REPLICA_WORKER,
     },
     job::{
         CleanPodPolicy, ValidJob,
@@ -41,7 +40,7 @@ use crate::{
     },
     json::at,
     object::{Kind, ObjectName},
-    observed::{ObservedState, PodPhase},
+    observed::{ObservedPod, ObservedState, PodPhase},
     phase::{self, Phase},
 };
 
@@ -94,10 +93,10 @@ pub fn rejected(raw: &MpiJob, errors: &[FieldError], now: Timestamp) -> StatusUp
 
 impl Draft<'_> {
     fn create(&mut self) {
-        let message = format!("MPIJob {} is created.", self.job.key());
         if condition::find(&self.status, condition::CREATED).is_none() {
-            self.set(condition::CREATED, true, "MPIJobCreated", &message);
-            self.event(false, "MPIJobCreated", &message);
+            let (reason, message) = (self.reasons().created, format!("{} is created.", self.whom()));
+            self.set(condition::CREATED, true, reason, &message);
+            self.event(false, reason, &message);
             self.update.counts.push(Count::Created);
         }
     }
@@ -108,7 +107,7 @@ impl Draft<'_> {
         for note in &self.outcome.notes {
             self.act(note.warning, "PluginNote", &format!("{}: {}", note.by, note.text));
         }
-        if !at(self.job.launcher().pod_spec(), "/restartPolicy").is_null() {
+        if !at(self.job.driver().pod_spec(), "/restartPolicy").is_null() {
             let message = "Restart policy in pod template overridden by restart policy in replica spec";
             self.act(true, "SetPodTemplateRestartPolicy", message);
         }
@@ -138,36 +137,37 @@ impl Draft<'_> {
             if self.launcher_was_not_reached() {
                 return;
             }
-            if self.set(condition::SUSPENDED, true, "MPIJobSuspended", "MPIJob suspended") {
-                self.event(false, "MPIJobSuspended", "MPIJob suspended");
+            let (reason, message) = (self.reasons().suspended, format!("{} suspended", self.job.kind().name));
+            if self.set(condition::SUSPENDED, true, reason, &message) {
+                self.event(false, reason, &message);
             }
-        } else if condition::find(&self.status, condition::SUSPENDED).is_some()
-            && self.set(condition::SUSPENDED, false, "MPIJobResumed", "MPIJob resumed")
-        {
-            self.event(false, "MPIJobResumed", "MPIJob resumed");
-            self.status.start_time = Some(self.now);
+        } else if condition::find(&self.status, condition::SUSPENDED).is_some() {
+            let (reason, message) = (self.reasons().resumed, format!("{} resumed", self.job.kind().name));
+            if self.set(condition::SUSPENDED, false, reason, &message) {
+                self.event(false, reason, &message);
+                self.status.start_time = Some(self.now);
+            }
         }
     }
 
     /// The launcher Job that the status knows of could not be written to in this reconcile. It may have ended, and the status
     /// must go on saying that it was there.
     pub(super) fn launcher_was_not_reached(&self) -> bool {
-        phase::had_launcher(self.job.status())
+        phase::had_launcher(self.job)
             && self.outcome.done.failures.iter().any(|failure| failure.object.kind == Kind::Job)
     }
 
     /// Running once the launcher and every worker do; False again only by suspension or the end.
     fn run(&mut self) {
-        let key = self.job.key();
         if phase::is_finished(&self.status) {
             self.never_ran();
         } else if self.job.is_suspended() {
-            let message = format!("MPIJob {key} is suspended.");
-            self.set(condition::RUNNING, false, "MPIJobSuspended", &message);
+            let message = format!("{} is suspended.", self.whom());
+            self.set(condition::RUNNING, false, self.reasons().suspended, &message);
         } else if self.is_running() {
-            let message = format!("MPIJob {key} is running.");
-            if self.set(condition::RUNNING, true, "MPIJobRunning", &message) {
-                self.event(false, "MPIJobRunning", &format!("MPIJob {key} is running"));
+            let (reason, message) = (self.reasons().running, format!("{} is running", self.whom()));
+            if self.set(condition::RUNNING, true, reason, &format!("{message}.")) {
+                self.event(false, reason, &message);
             }
         }
     }
@@ -183,8 +183,8 @@ impl Draft<'_> {
         let never = Condition {
             kind: condition::RUNNING.to_owned(),
             status: condition::FALSE.to_owned(),
-            reason: "MPIJobRunning".to_owned(),
-            message: format!("MPIJob {} is finished but Running condition was never set.", self.job.key()),
+            reason: self.reasons().running.to_owned(),
+            message: format!("{} is finished but Running condition was never set.", self.whom()),
             last_update_time: at,
             last_transition_time: at,
         };
@@ -192,18 +192,19 @@ impl Draft<'_> {
     }
 
     fn is_running(&self) -> bool {
-        let runs = |phase| phase == PodPhase::Running;
-        let launcher = self.observed.launcher_of(self.job).is_some();
-        launcher
-            && self.observed.launcher_pods().any(|pod| runs(pod.phase))
-            && counters::workers(self.job, self.observed).active
-                == i32::try_from(self.job.workers()).unwrap_or(-1)
+        let runs = |pod: &&ObservedPod| pod.phase == PodPhase::Running;
+        let running = || self.observed.wanted_workers_of(self.job).filter(runs).count();
+        self.observed.launcher_of(self.job).is_some()
+            && self.observed.launcher_pods().any(|pod| runs(&pod))
+            && u32::try_from(running()) == Ok(self.job.workers())
     }
 
     fn clean_up(&mut self) {
         counters::launcher(self.job, self.observed, &mut self.status);
         if self.job.clean_pod_policy() != CleanPodPolicy::None {
-            self.status.replica_statuses.insert(REPLICA_WORKER.to_owned(), ReplicaStatus::default());
+            for role in self.job.kind().run_by_pods() {
+                self.status.replica_statuses.insert(role.key.to_owned(), ReplicaStatus::default());
+            }
         }
     }
 }

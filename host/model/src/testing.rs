@@ -7,10 +7,11 @@ use crate::{
     api::{MpiJob, annotations},
     desired::{self, Desired, Gang, content},
     job::{ValidJob, Verdict},
+    kind,
     object::{Uid, Version},
     observed::{
         ObservedConfig, ObservedLauncher, ObservedObject, ObservedPod, ObservedSecret, ObservedService,
-        ObservedState, PodFailure, PodPhase, Role,
+        ObservedState, PodFailure, PodPhase,
     },
     pin::{Digest, Pin, PinnedPlugin},
     plan::{File, Place},
@@ -71,7 +72,7 @@ pub fn clean(raw: &mut MpiJob, policy: &str) {
 
 /// What a plugin would have made of the job: a hostfile that follows the spec, a script that follows the pods.
 fn granted(job: &ValidJob, observed: &ObservedState) -> Granted {
-    let host = |index| job.names().fqdn(&job.names().worker(index));
+    let host = |index| job.names().fqdn(&job.names().pod("worker", index));
     let hosts: Vec<String> = (0..job.workers()).map(|index| format!("{} slots=1\n", host(index))).collect();
     let running = observed.workers_of(job).filter(|pod| pod.phase == PodPhase::Running);
     let echos: Vec<String> = running.map(|pod| format!("echo {}\n", host(pod.index))).collect();
@@ -121,7 +122,7 @@ pub fn object(job: &ValidJob, uid: &str) -> ObservedObject {
 /// A worker that runs and is Ready.
 pub fn worker(job: &ValidJob, index: u32) -> ObservedPod {
     ObservedPod {
-        role: Role::Worker,
+        role: kind::WORKER,
         index,
         name: "".into(),
         uid: Uid::from(&*format!("worker-{index}")),
@@ -140,7 +141,7 @@ pub fn worker(job: &ValidJob, index: u32) -> ObservedPod {
 /// A pod of the launcher Job of [`complete`], behind its gate.
 pub fn launcher_pod(name: &str) -> ObservedPod {
     ObservedPod {
-        role: Role::Launcher,
+        role: kind::LAUNCHER,
         index: 0,
         name: name.into(),
         uid: Uid::from(name),

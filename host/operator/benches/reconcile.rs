@@ -17,7 +17,8 @@ use coxswain_model::{
     desired::{self, Desired, Gang},
     diff, gate,
     job::{ValidJob, Verdict},
-    observed::{ObservedPod, ObservedState, PodPhase, Role, Uid, Version},
+    kind,
+    observed::{ObservedPod, ObservedState, PodPhase, Uid, Version},
     phase,
     pin::Pin,
     policy::{ClusterPolicy, Granted},
@@ -65,7 +66,7 @@ fn valid(workers: u32) -> ValidJob {
 /// All workers run and are Ready.
 fn observed(job: &ValidJob) -> ObservedState {
     let pod = |index| ObservedPod {
-        role: Role::Worker,
+        role: kind::WORKER,
         index,
         name: "".into(),
         uid: Uid::from(&*format!("{index:08x}-0000-4000-8000-000000000000")),
@@ -143,7 +144,7 @@ fn objects_made(bencher: Bencher<'_, '_>, workers: u32) {
 #[divan::bench]
 fn worker_manifest_made(bencher: Bencher<'_, '_>) {
     let job = valid(8);
-    let template = desired(&job, &ObservedState::default()).workers.unwrap();
+    let template = desired(&job, &ObservedState::default()).workers.remove(0);
     bencher.bench(|| template.manifest(black_box(7)));
 }
 

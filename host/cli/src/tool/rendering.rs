@@ -13,7 +13,7 @@ use coxswain_model::{
     claims::{ClaimFacts, Facts, Source},
     desired::{self, Desired, Gang},
     explain::{self, Explained},
-    job::{ValidJob, Verdict, violation},
+    job::{Group, ValidJob, Verdict, violation},
     observed::ObservedState,
     pin::Pin,
     plan::Plan,
@@ -170,10 +170,11 @@ impl Rendering {
         objects.extend(files.clone());
         objects.push(secret.clone());
         objects.extend(pod_group.as_ref().map(|(_, group)| group.clone()));
-        for index in 0..self.job.workers() {
-            if let Some(template) = workers {
-                let pod = template.manifest(index);
-                objects.push(serde_json::from_str(&pod).with_context(|| format!("reading worker {index}"))?);
+        for template in workers {
+            let count = self.job.groups().of(template.role()).map_or(0, Group::replicas);
+            for index in 0..count {
+                let reading = || format!("reading {}", template.object(index));
+                objects.push(serde_json::from_str(&template.manifest(index)).with_context(reading)?);
             }
         }
         objects.push(launcher.clone());

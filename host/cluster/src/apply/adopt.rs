@@ -108,7 +108,7 @@ impl Applier<'_> {
     /// The labels by which the watch of this kind finds the object, if any of them is missing.
     fn missing_labels(&self, object: &ObjectName, meta: &ObjectMeta) -> Option<Value> {
         let job = self.job.names().job();
-        let wanted = (written(object.kind).labels)(job);
+        let wanted = (written(object.kind).labels)(job, &object.name);
         let has = |key: &str, value: &str| {
             meta.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|label| label == value)
         };

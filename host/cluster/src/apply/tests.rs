@@ -1,8 +1,9 @@
 use coxswain_model::{
     api::{annotations, labels, resource},
     job::Verdict,
+    kind::WORKER,
     observed::{ObservedState, PodPhase, Uid, Version},
-    step::{FailureReason, Kind},
+    step::{FailureReason, Kind, ObjectName},
 };
 use serde_json::{Value, json};
 
@@ -114,7 +115,7 @@ fn workers(indexes: impl IntoIterator<Item = u32>) -> Step {
         "spec": {},
     });
     Step::CreateWorkers {
-        template: Arc::new(WorkerTemplate::new(&pod, "pi-worker-", 0)),
+        template: Arc::new(WorkerTemplate::new(pod, WORKER, "pi-worker-".to_owned(), 0)),
         indexes: indexes.into_iter().collect(),
     }
 }

@@ -2,7 +2,9 @@
 
 use coxswain_model::{
     api::{labels, scheduling},
-    observed::{ObservedPod, PodFailure, PodPhase, Role, Uid, Version},
+    kind::{MPI_JOB, RunBy},
+    names::PodName,
+    observed::{ObservedPod, PodFailure, PodPhase, Uid, Version},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -106,11 +108,12 @@ impl Watched for DecodedPod {
         let job = labelled(&meta, labels::LABEL_JOB_NAME)?;
         let name = meta.name.as_deref()?;
         let role = meta.labels.as_ref()?.get(labels::LABEL_JOB_ROLE)?.as_str();
-        let (role, index, name) = match role {
-            labels::ROLE_LAUNCHER => (Role::Launcher, 0, name.into()),
-            labels::ROLE_WORKER => (Role::Worker, worker_index(&job.name, name)?, Box::default()),
-            _ => return None,
+        let role = MPI_JOB.named(role)?;
+        let (index, name) = match role.id.run_by() {
+            RunBy::Job => (0, name.into()),
+            RunBy::Pods => (PodName::index(name, &job.name, role.name)?, Box::default()),
         };
+        let role = role.id;
         let gates = spec.scheduling_gates.unwrap_or_default();
         let phase = match status.phase.as_str() {
             "Running" => PodPhase::Running,
@@ -120,7 +123,7 @@ impl Watched for DecodedPod {
             _ => PodPhase::Pending,
         };
         let finished = status.finished();
-        let attempt = status.started().filter(|_| role == Role::Launcher).map(Box::new);
+        let attempt = status.started().filter(|_| role.is_driver()).map(Box::new);
         let failure = (phase == PodPhase::Failed)
             .then(|| Box::new(PodFailure { reason: status.reason, message: status.message, finished }));
         let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
@@ -156,13 +159,15 @@ impl Written for DecodedPod {
     const HOLDS_USERS_TEMPLATE: bool = true;
     const FLOW: Flow = Flow::Pods;
 
-    /// A worker's: no other pod is made here.
-    fn labels(job: &str) -> Vec<(&'static str, String)> {
-        vec![
+    /// A worker's, whose name says its role: no other pod is made here.
+    fn labels(job: &str, name: &str) -> Vec<(&'static str, String)> {
+        let role = MPI_JOB.run_by_pods().find(|role| PodName::index(name, job, role.name).is_some());
+        let role = role.map(|role| (labels::LABEL_JOB_ROLE, role.name.to_owned()));
+        let of_job = [
             (labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME.to_owned()),
             (labels::LABEL_JOB_NAME, job.to_owned()),
-            (labels::LABEL_JOB_ROLE, labels::ROLE_WORKER.to_owned()),
-        ]
+        ];
+        of_job.into_iter().chain(role).collect()
     }
 }
 
@@ -212,11 +217,4 @@ impl Row for ObservedPod {
     fn asks_dns(&self) -> bool {
         ObservedPod::asks_dns(self)
     }
-}
-
-/// 3 of `pi-worker-3`; nothing if that is not how the worker of that index is called.
-fn worker_index(job: &str, name: &str) -> Option<u32> {
-    let digits = name.strip_prefix(job)?.strip_prefix("-worker-")?;
-    let index: u32 = digits.parse().ok()?;
-    (index.to_string() == digits).then_some(index)
 }

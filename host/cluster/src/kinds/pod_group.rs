@@ -150,7 +150,7 @@ impl<S: GangScheduler> Written for DecodedPodGroup<S> {
     const ANSWERED_BY_METADATA: bool = false;
 
     /// The MPI Operator gives them none.
-    fn labels(_: &str) -> Vec<(&'static str, String)> {
+    fn labels(_: &str, _: &str) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }

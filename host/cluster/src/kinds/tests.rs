@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use coxswain_model::{
     api::{annotations, labels, resource, scheduling},
-    observed::{PodPhase, Role},
+    kind,
+    observed::PodPhase,
 };
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ fn a_worker_is_known_by_its_name_and_a_stranger_is_not() {
     let (job, worker) = row::<DecodedPod>(pod("pi-worker-3", "worker")).unwrap();
 
     assert_eq!(job, JobKey::new("team-a", "pi"));
-    assert_eq!((worker.role, worker.index, &*worker.name), (Role::Worker, 3, ""));
+    assert_eq!((worker.role, worker.index, &*worker.name), (kind::WORKER, 3, ""));
     assert_eq!((worker.phase, worker.ready), (PodPhase::Running, true));
     assert_eq!(worker.controller, Some(Uid::from("j")));
     for name in ["pi-worker-03", "pi-worker-", "pi-worker-+3", "other-worker-3", "pi-worker-3x"] {
@@ -54,7 +55,7 @@ fn the_gate_of_a_launcher_is_found_among_others() {
 
     assert_eq!(
         (launcher.role, &*launcher.name, launcher.gate),
-        (Role::Launcher, "pi-launcher-x7f2k", Some(1))
+        (kind::LAUNCHER, "pi-launcher-x7f2k", Some(1))
     );
 }
 

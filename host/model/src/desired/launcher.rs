@@ -100,32 +100,33 @@ fn replace(parent: &mut Fields, key: &str, value: Value) {
 }
 
 fn template(job: &ValidJob, granted: &Granted, membership: Membership) -> Value {
-    let mut pod = Pod::of(job, job.launcher(), labels::ROLE_LAUNCHER);
+    let mut pod = Pod::of(job, job.driver());
     // Without effect, as the Job controller makes itself the owner of the pods, but the MPI Operator stores it.
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     pod_group::join(&mut pod, job, membership.gang);
     if let Some(native) = membership.native.filter(|native| native.has_launcher()) {
         native.join(&mut pod, job);
     }
-    if job.launcher_runs_ranks() {
+    if job.driver().runs_ranks() {
         owned::label(&mut pod.metadata, labels::LABEL_REPLICA_INDEX, "0");
     }
     overlay::set(&mut pod.spec, "hostname", job.names().launcher().as_ref());
-    if job.launcher_runs_ranks() {
+    if job.driver().runs_ranks() {
         overlay::append(&mut pod.spec, "hostAliases", [own_name(job)]);
     }
     pod.container(|container| command(container, granted));
-    pod.environment(labels::ROLE_LAUNCHER, &granted.launcher, &granted.everywhere);
-    if !job.launcher_runs_ranks() {
+    let grant = granted.of(job.driver().id());
+    pod.environment(job.driver().role().name, grant, &granted.everywhere);
+    if !job.driver().runs_ranks() {
         let blank = NVIDIA.map(|name| json!({"name": name}));
         pod.container(|container| overlay::append(container, "env", blank));
     }
-    pod.ports(&granted.launcher.ports);
+    pod.ports(&grant.ports);
     pod.ssh(job);
     let mount = json!({"name": volumes::CONFIG_VOLUME, "mountPath": volumes::CONFIG_MOUNT_PATH});
     pod.volume(config_map::config_volume(job, granted), [mount]);
     pod.files(job, granted);
-    if job.launcher_runs_ranks() {
+    if job.driver().runs_ranks() {
         pod.capabilities(granted);
     }
     // A gate that the user wrote himself is not written twice: names of gates are unique.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     api::{annotations, labels},
-    job::{JobGang, LauncherCreation, Replica, ValidJob},
+    job::{Group, JobGang, LauncherCreation, ValidJob},
     json::at,
     observed::ObservedState,
     plan::Violation,
@@ -143,24 +143,20 @@ pub fn violations(job: &ValidJob, gang: &Gang) -> Vec<Violation> {
     }
     found.extend(unlike_members(job));
     for name in &options.shared_claims {
-        let lacks = |replica: &&Replica| claim(replica, name).is_none();
-        if let Some(replica) = members(job).find(lacks) {
-            found.push(Violation {
-                path: path(annotations::ANNOTATION_SHARED_CLAIMS),
-                text: format!(
-                    "{name:?} is no entry of spec.resourceClaims of the {} template: all pods of a gang name the claim that \
-                     they share",
-                    role(job, replica)
-                ),
-            });
-        } else if members(job)
-            .any(|replica| claim(replica, name) != members(job).next().and_then(|r| claim(r, name)))
-        {
-            found.push(Violation {
-                path: path(annotations::ANNOTATION_SHARED_CLAIMS),
-                text: format!("{name:?} is not the same claim in the templates of launcher and workers"),
-            });
-        }
+        let claims: Vec<(&Group, Option<&Value>)> =
+            members(job).map(|group| (group, claim(group, name))).collect();
+        let text = if let Some((group, _)) = claims.iter().find(|(_, claim)| claim.is_none()) {
+            format!(
+                "{name:?} is no entry of spec.resourceClaims of the template of {}: all pods of a gang name the claim that \
+                 they share",
+                group.role().key
+            )
+        } else if claims.windows(2).any(|pair| matches!(pair, [(_, one), (_, other)] if one != other)) {
+            format!("{name:?} is not the same claim in all templates of the gang")
+        } else {
+            continue;
+        };
+        found.push(Violation { path: path(annotations::ANNOTATION_SHARED_CLAIMS), text });
     }
     if options.shared_claims.len() > MOST_CLAIMS {
         found.push(Violation {
@@ -218,27 +214,23 @@ fn min_count(job: &ValidJob, observed: &ObservedState, launcher: bool) -> u32 {
     let stated = job.scheduling_policy().min_available.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
     let elastic = job.options().start_min_workers.map(|least| least.min(job.workers()));
     let wanted = stated.or(elastic).unwrap_or(members);
-    let ended = observed.workers_of(job).filter(|pod| pod.index < job.workers() && pod.is_terminal()).count();
+    let ended = observed.wanted_workers_of(job).filter(|pod| pod.is_terminal()).count();
     let remaining = members.saturating_sub(u32::try_from(ended).unwrap_or(u32::MAX));
     wanted.min(remaining).max(1)
 }
 
-fn members(job: &ValidJob) -> impl Iterator<Item = &Replica> {
-    let launcher = Some(job.launcher()).filter(|_| launcher_joins(job));
-    job.worker().into_iter().chain(launcher)
-}
-
-fn role(job: &ValidJob, replica: &Replica) -> &'static str {
-    if std::ptr::eq(replica, job.launcher()) { "launcher's" } else { "workers'" }
+/// The groups whose pods are members.
+fn members(job: &ValidJob) -> impl Iterator<Item = &Group> {
+    job.groups().run_by_pods().chain(Some(job.driver()).filter(|_| launcher_joins(job)))
 }
 
 /// Somebody else has put the pods into a group: Kueue, or the user.
 fn names_a_group(job: &ValidJob) -> bool {
-    members(job).any(|replica| !at(replica.pod_spec(), "/schedulingGroup").is_null())
+    members(job).any(|group| !at(group.pod_spec(), "/schedulingGroup").is_null())
 }
 
-fn class_of(replica: &Replica) -> &str {
-    at(replica.pod_spec(), "/priorityClassName").as_str().unwrap_or_default()
+fn class_of(group: &Group) -> &str {
+    at(group.pod_spec(), "/priorityClassName").as_str().unwrap_or_default()
 }
 
 /// The policy's, else that of the members, which is one.
@@ -250,30 +242,39 @@ fn priority_class(job: &ValidJob) -> &str {
 /// The scheduler places no member of a group whose members differ in these.
 fn unlike_members(job: &ValidJob) -> Vec<Violation> {
     const ALIKE: [&str; 3] = ["priorityClassName", "schedulerName", "preemptionPolicy"];
-    let text = |replica: &Replica, field: &str| {
-        at(replica.pod_spec(), &format!("/{field}")).as_str().unwrap_or_default().to_owned()
+    let text = |group: &Group, field: &str| {
+        at(group.pod_spec(), &format!("/{field}")).as_str().unwrap_or_default().to_owned()
     };
     let policy = &job.scheduling_policy().priority_class;
     let mut found = Vec::new();
     for field in ALIKE {
-        let values: Vec<String> = members(job).map(|replica| text(replica, field)).collect();
+        let values: Vec<(&Group, String)> = members(job).map(|group| (group, text(group, field))).collect();
         if field == "priorityClassName" && !policy.is_empty() {
-            if let Some(other) = values.iter().find(|value| !value.is_empty() && *value != policy) {
+            if let Some((group, other)) =
+                values.iter().find(|(_, value)| !value.is_empty() && value != policy)
+            {
                 found.push(Violation {
                     path: "spec.runPolicy.schedulingPolicy.priorityClass".to_owned(),
                     text: format!(
-                        "is {policy:?} and a template's priorityClassName is {other:?}: a gang has one priority, so remove one of them"
+                        "is {policy:?} and the priorityClassName of {} is {other:?}: a gang has one priority, so remove one of \
+                         them",
+                        group.role().key
                     ),
                 });
             }
-        } else if let [worker, launcher, ..] = values.as_slice()
-            && worker != launcher
-        {
+            continue;
+        }
+        let unlike = values.windows(2).find_map(|pair| match pair {
+            [one, other] if one.1 != other.1 => Some((one, other)),
+            _ => None,
+        });
+        if let Some(((one, value), (other, another))) = unlike {
             found.push(Violation {
-                path: format!("spec.mpiReplicaSpecs[Launcher].template.spec.{field}"),
+                path: job.kind().path(other.role(), &format!("template.spec.{field}")),
                 text: format!(
-                    "is {launcher:?} and the workers' is {worker:?}: pods of one gang must agree in it; give both the same, or let \
-                     the launcher wait at its gate"
+                    "is {another:?} and that of {} is {value:?}: pods of one gang must agree in it; give both the same, or let \
+                     the launcher wait at its gate",
+                    one.role().key
                 ),
             });
         }
@@ -281,15 +282,15 @@ fn unlike_members(job: &ValidJob) -> Vec<Violation> {
     found
 }
 
-fn claim<'a>(replica: &'a Replica, name: &str) -> Option<&'a Value> {
-    let claims = at(replica.pod_spec(), "/resourceClaims").as_array()?;
+fn claim<'a>(group: &'a Group, name: &str) -> Option<&'a Value> {
+    let claims = at(group.pod_spec(), "/resourceClaims").as_array()?;
     claims.iter().find(|claim| claim.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// As the workers' template has them: the scheduler makes one claim where group and pods say the same.
+/// As the members' templates have them: the scheduler makes one claim where group and pods say the same.
 fn shared_claims(job: &ValidJob) -> Vec<Value> {
-    let Some(worker) = job.worker() else { return Vec::new() };
-    job.options().shared_claims.iter().filter_map(|name| claim(worker, name)).cloned().collect()
+    let Some(group) = members(job).next() else { return Vec::new() };
+    job.options().shared_claims.iter().filter_map(|name| claim(group, name)).cloned().collect()
 }
 
 fn owner(job: &ValidJob) -> Fields {

@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 
 use super::overlay::{self, Fields};
-use crate::{
-    api::{labels, resource},
-    job::ValidJob,
-};
+use crate::{api::labels, job::ValidJob};
 
 /// Metadata of an object beside the pods: labels of the MPI Operator and ours, controlled by the job.
 pub(super) fn metadata(job: &ValidJob, name: &str) -> Fields {
@@ -39,8 +36,8 @@ pub(super) fn controller(job: &ValidJob) -> Value {
 /// An owner reference that only takes the object along.
 pub(super) fn owner(job: &ValidJob) -> Value {
     json!({
-        "apiVersion": resource::API_VERSION,
-        "kind": resource::KIND,
+        "apiVersion": job.kind().api_version,
+        "kind": job.kind().name,
         "name": job.names().job(),
         "uid": job.uid().to_string(),
     })

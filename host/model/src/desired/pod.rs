@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::{labels, volumes},
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
     places::{self, LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{EnvValue, File, Port},
     policy::{Grant, Granted, GrantedEnv},
@@ -27,8 +27,8 @@ pub(super) struct Pod {
 
 impl Pod {
     /// Of the template's metadata only labels and annotations count, as in the MPI Operator.
-    pub fn of(job: &ValidJob, replica: &Replica, role: &str) -> Self {
-        let mut template = overlay::fields(replica.template().clone());
+    pub fn of(job: &ValidJob, group: &Group) -> Self {
+        let mut template = overlay::fields(group.template().clone());
         let mut given = overlay::fields(template.remove("metadata").unwrap_or_default());
         let mut metadata = Fields::new();
         for key in ["labels", "annotations"] {
@@ -39,12 +39,12 @@ impl Pod {
         }
         owned::label(&mut metadata, labels::LABEL_OPERATOR_NAME, labels::OPERATOR_NAME);
         owned::label(&mut metadata, labels::LABEL_JOB_NAME, job.names().job());
-        owned::label(&mut metadata, labels::LABEL_JOB_ROLE, role);
+        owned::label(&mut metadata, labels::LABEL_JOB_ROLE, group.role().name);
 
         let mut spec = overlay::fields(template.remove("spec").unwrap_or_default());
         overlay::set(&mut spec, "subdomain", job.names().job());
-        overlay::set(&mut spec, "restartPolicy", replica.restart_policy().as_str());
-        if replica.host_network() {
+        overlay::set(&mut spec, "restartPolicy", group.restart_policy().as_str());
+        if group.host_network() {
             overlay::set(&mut spec, "dnsPolicy", "ClusterFirstWithHostNet");
         }
         Self { metadata, spec }

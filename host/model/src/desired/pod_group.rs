@@ -11,7 +11,7 @@ use super::{gang::Gang, membership::Membership, overlay, owned, pod::Pod};
 use crate::{
     api::{annotations, labels, scheduling},
     digest::Digest,
-    job::{LauncherCreation, Replica, ValidJob},
+    job::{Group, LauncherCreation, ValidJob},
     json::at,
     object::Kind,
 };
@@ -88,19 +88,21 @@ fn queue(job: &ValidJob) -> &str {
     if policy.is_empty() { annotation } else { policy }
 }
 
-/// The policy's, else the launcher's, else the workers'.
+/// The policy's, else the driver's, else that of the first other group that has one.
 fn priority_class(job: &ValidJob) -> &str {
     let policy = job.scheduling_policy().priority_class.as_str();
-    let templates = [Some(job.launcher()), job.worker()].into_iter().flatten().map(class_of);
-    std::iter::once(policy).chain(templates).find(|class| !class.is_empty()).unwrap_or_default()
+    std::iter::once(policy)
+        .chain(job.groups().all().map(class_of))
+        .find(|class| !class.is_empty())
+        .unwrap_or_default()
 }
 
-fn class_of(replica: &Replica) -> &str {
-    at(replica.pod_spec(), "/priorityClassName").as_str().unwrap_or_default()
+fn class_of(group: &Group) -> &str {
+    at(group.pod_spec(), "/priorityClassName").as_str().unwrap_or_default()
 }
 
 /// What the group's members need together: what the job says, otherwise the requests of the `minMember` pods that
-/// are placed first, those of the higher priority and among equals the launcher. (The MPI Operator 0.8.2 counts
+/// are placed first, those of the higher priority and among equals the driver. (The MPI Operator 0.8.2 counts
 /// too much where workers rank higher.)
 fn min_resources(job: &ValidJob, priorities: &Priorities) -> Option<Value> {
     if let Some(resources) = &job.scheduling_policy().min_resources {
@@ -110,13 +112,13 @@ fn min_resources(job: &ValidJob, priorities: &Priorities) -> Option<Value> {
     if left == 0 {
         return None;
     }
-    let mut roles: Vec<&Replica> = [Some(job.launcher()), job.worker()].into_iter().flatten().collect();
-    roles.sort_by_key(|role| Reverse(priorities.get(class_of(role)).copied().unwrap_or(0)));
+    let mut groups: Vec<&Group> = job.groups().all().collect();
+    groups.sort_by_key(|group| Reverse(priorities.get(class_of(group)).copied().unwrap_or(0)));
     let mut total = Resources::new();
-    for role in roles {
-        let count = role.replicas().min(left);
+    for group in groups {
+        let count = group.replicas().min(left);
         left -= count;
-        let needs = needs::of(role.pod_spec());
+        let needs = needs::of(group.pod_spec());
         needs::add(&mut total, &needs.into_iter().map(|(name, need)| (name, need.times(count))).collect());
     }
     let texts: BTreeMap<String, String> =

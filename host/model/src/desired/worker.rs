@@ -1,4 +1,6 @@
-//! Worker pods: one pod template for all, to which each adds its name and index.
+//! Worker pods: one pod template for all of a group, to which each adds its name and index.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -11,7 +13,9 @@ use super::{
 };
 use crate::{
     api::{labels, volumes},
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
+    kind::RoleId,
+    object::{Kind, ObjectName},
     policy::Granted,
 };
 
@@ -23,6 +27,10 @@ const PROBE_SECONDS: u32 = 5;
 /// it thousands of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerTemplate {
+    /// Whose pods they are.
+    role: RoleId,
+    /// Their names up to the index.
+    prefix: String,
     /// Up to the index in `metadata.name`, from there to the index label, to the index in `spec.hostname`, to the
     /// end.
     pieces: [String; 4],
@@ -35,10 +43,11 @@ impl WorkerTemplate {
     /// index (a DNS label), `shift` what the index label is ahead of it.
     ///
     /// The pieces are cut where the serializer joins them, so no text of the user's can be mistaken for a seam.
-    pub fn new(pod: &Value, prefix: &str, shift: u32) -> Self {
-        let mut metadata = overlay::fields(pod.get("metadata").cloned().unwrap_or_default());
+    pub fn new(pod: Value, role: RoleId, prefix: String, shift: u32) -> Self {
+        let mut pod = overlay::fields(pod);
+        let mut taken = |field: &str| overlay::fields(pod.remove(field).unwrap_or_default());
+        let (mut metadata, mut spec) = (taken("metadata"), taken("spec"));
         let mut labels = overlay::fields(metadata.remove("labels").unwrap_or_default());
-        let mut spec = overlay::fields(pod.get("spec").cloned().unwrap_or_default());
         metadata.remove("name");
         labels.remove(labels::LABEL_REPLICA_INDEX);
         spec.remove("hostname");
@@ -51,8 +60,20 @@ impl WorkerTemplate {
                 format!(r#""{labels}}}{metadata}}},"spec":{{"hostname":"{prefix}"#),
                 format!(r#""{spec}}}}}"#),
             ],
+            role,
+            prefix,
             shift,
         }
+    }
+
+    /// The role of the pods that it makes.
+    pub fn role(&self) -> RoleId {
+        self.role
+    }
+
+    /// The object that is made as worker `index`.
+    pub fn object(&self, index: u32) -> ObjectName {
+        ObjectName { kind: Kind::Pod, name: format!("{}{index}", self.prefix) }
     }
 
     /// The manifest of worker `index`, as JSON text.
@@ -70,17 +91,21 @@ fn tail(fields: &Fields) -> String {
     if inner.is_empty() { String::new() } else { format!(",{inner}") }
 }
 
-/// Makes the workers of this job, if it has any.
-pub fn template(job: &ValidJob, granted: &Granted, membership: Membership) -> Option<WorkerTemplate> {
-    let worker = job.worker()?;
-    let prefix = job.names().worker(0);
-    let prefix = prefix.as_ref().trim_end_matches('0');
-    Some(WorkerTemplate::new(&manifest(job, worker, granted, membership), prefix, job.replica_index(0)))
+/// Makes the workers of each group of this job whose pods the operator makes itself.
+pub fn templates(job: &ValidJob, granted: &Granted, membership: Membership) -> Vec<Arc<WorkerTemplate>> {
+    let template = |group: &Group| {
+        let mut prefix = job.names().pod(group.role().name, 0).to_string();
+        prefix.pop();
+        let pod = manifest(job, group, granted, membership);
+        Arc::new(WorkerTemplate::new(pod, group.id(), prefix, job.replica_index(0)))
+    };
+    job.groups().run_by_pods().map(template).collect()
 }
 
-/// A worker without what differs between workers.
-fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, membership: Membership) -> Value {
-    let mut pod = Pod::of(job, worker, labels::ROLE_WORKER);
+/// A worker without what differs between the workers of its group.
+fn manifest(job: &ValidJob, group: &Group, granted: &Granted, membership: Membership) -> Value {
+    let grant = granted.of(group.id());
+    let mut pod = Pod::of(job, group);
     overlay::set(&mut pod.metadata, "namespace", job.names().namespace());
     overlay::set(&mut pod.metadata, "ownerReferences", json!([owned::controller(job)]));
     overlay::edit(&mut pod.spec, "dnsConfig", |dns| {
@@ -94,8 +119,8 @@ fn manifest(job: &ValidJob, worker: &Replica, granted: &Granted, membership: Mem
             probe(container, port);
         }
     });
-    pod.environment(labels::ROLE_WORKER, &granted.worker, &granted.everywhere);
-    pod.ports(&granted.worker.ports);
+    pod.environment(group.role().name, grant, &granted.everywhere);
+    pod.ports(&grant.ports);
     pod.ssh(job);
     pod.files(job, granted);
     pod.capabilities(granted);

@@ -100,7 +100,7 @@ fn ours<'a>(job: &ValidJob, observed: &'a ObservedState) -> Option<&'a ObservedL
 /// it is made anew then, as under the MPI Operator.
 fn is_free(job: &ValidJob, observed: &ObservedState) -> bool {
     let free = matches!(held(job, observed.launcher.as_ref(), |launcher| &launcher.object), Held::Free);
-    free && (!phase::had_launcher(job.status()) || observed.launcher_gone == LauncherGone::Deleted)
+    free && (!phase::had_launcher(job) || observed.launcher_gone == LauncherGone::Deleted)
 }
 
 fn name(job: &ValidJob) -> ObjectName {

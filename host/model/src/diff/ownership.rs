@@ -47,10 +47,9 @@ pub fn foreign(job: &ValidJob, observed: &ObservedState, phase: Phase) -> Vec<Ob
         }));
     }
     if pods {
-        let workers = observed.workers().filter(|pod| pod.index < job.workers() && !pod.deleting);
+        let workers = observed.workers().filter(|pod| job.wants(pod.id()) && !pod.deleting);
         let foreign = workers.filter(|pod| pod.controller.as_ref() != Some(job.uid()));
-        let name = |index| ObjectName::from(job.names().worker(index));
-        found.extend(foreign.map(|pod| name(pod.index)).take(SAMPLE));
+        found.extend(foreign.map(|pod| job.pod_name(pod.id()).into()).take(SAMPLE));
         found.extend(observed.pod_group.as_ref().and_then(|group| {
             let name = group.name.to_string();
             is_foreign(job.uid(), &group.object).then_some(ObjectName { kind: group.kind, name })

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::*;
 use crate::{
     desired::{Desired, WorkerTemplate},
-    gate,
+    gate, kind,
     object::{Kind, ObjectName, Uid, Version},
-    observed::{LauncherEnd, LauncherGone, ObservedConfig, ObservedObject, ObservedPod, PodPhase, Role},
+    observed::{LauncherEnd, LauncherGone, ObservedConfig, ObservedObject, ObservedPod, PodPhase},
     phase,
     status::{self, Outcome},
     step::Wave,
@@ -414,8 +414,8 @@ fn check(steps: &[Step], observed: &ObservedState, job: &ValidJob) {
             Step::Delete { object, uid, .. } if object.kind == Kind::Pod => {
                 let pod = observed.workers().find(|pod| pod.uid == *uid).unwrap();
                 assert_eq!(
-                    (pod.role, pod.name(job.names()), pod.controller.as_ref()),
-                    (Role::Worker, object.name.clone(), Some(job.uid()))
+                    (pod.role, job.pod_name(pod.id()).to_string(), pod.controller.as_ref()),
+                    (kind::WORKER, object.name.clone(), Some(job.uid()))
                 );
             }
             Step::Delete { uid, .. } => assert!(*uid != Uid::default()),

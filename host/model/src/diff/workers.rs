@@ -11,21 +11,20 @@ use crate::{
     step::Step,
 };
 
-/// One step that creates every worker whose name is free. A pod that failed or terminates still holds its name.
-pub fn create(
-    job: &ValidJob,
-    observed: &ObservedState,
-    template: Option<&Arc<WorkerTemplate>>,
-) -> Option<Step> {
-    let template = template?;
-    let taken: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
-    let indexes: Vec<u32> = (0..job.workers()).filter(|index| !taken.contains(index)).collect();
-    (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
+/// One step a group that creates every worker whose name is free. A pod that failed or terminates still holds its name.
+pub fn create(job: &ValidJob, observed: &ObservedState, templates: &[Arc<WorkerTemplate>]) -> Vec<Step> {
+    let create = |template: &Arc<WorkerTemplate>| {
+        let group = job.groups().of(template.role())?;
+        let taken: HashSet<u32> = observed.group(group).map(|pod| pod.index).collect();
+        let indexes: Vec<u32> = (0..group.replicas()).filter(|index| !taken.contains(index)).collect();
+        (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
+    };
+    templates.iter().filter_map(create).collect()
 }
 
-/// Deletes our workers beyond the job's size, highest index first.
+/// Deletes our workers beyond their group's size, highest index first.
 pub fn scale_down(job: &ValidJob, observed: &ObservedState) -> Vec<Step> {
-    let surplus = |pod: &&ObservedPod| pod.index >= job.workers();
+    let surplus = |pod: &&ObservedPod| !job.wants(pod.id());
     deletions(job, observed, surplus, false)
 }
 
@@ -64,9 +63,9 @@ fn deletions(
 ) -> Vec<Step> {
     let mut pods: Vec<&ObservedPod> =
         observed.workers_of(job).filter(|pod| !pod.deleting).filter(doomed).collect();
-    pods.sort_by_key(|pod| std::cmp::Reverse(pod.index));
+    pods.sort_by_key(|pod| std::cmp::Reverse(pod.id()));
     let delete = |pod: &ObservedPod| Step::Delete {
-        object: job.names().worker(pod.index).into(),
+        object: job.pod_name(pod.id()).into(),
         uid: pod.uid.clone(),
         version: as_observed.then_some(pod.version),
     };

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    api::annotations,
+    api::{annotations, labels},
     desired::{self, Gang},
     job::Verdict,
     pin::{Digest, Pin, PinnedPlugin},

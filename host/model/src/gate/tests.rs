@@ -5,10 +5,15 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::{
     api::{annotations, mpijob::Condition},
+    kind::WORKER,
     object::Uid,
     observed::PodPhase,
     testing::{annotated, complete, failed, launcher_pod, noon, raw, suspend, valid},
 };
+
+fn workers(indexes: impl IntoIterator<Item = u32>) -> Vec<PodId> {
+    indexes.into_iter().map(|index| PodId { role: WORKER, index }).collect()
+}
 
 fn three() -> ValidJob {
     annotated(3, &[])
@@ -39,7 +44,7 @@ fn it_waits_for_workers_that_are_not_ready_and_names_them() {
     let mut observed = without(&job, &[2]);
     observed.pods[1].ready = false;
 
-    let waiting_for = Missing { sample: vec![1, 2], count: 2 };
+    let waiting_for = Missing { sample: workers([1, 2]), count: 2 };
     let until = noon() + Duration::from_mins(10);
     assert_eq!(decide(&job, &observed, noon()), Gate::Closed { waiting_for, until });
     assert_eq!(because(&job, &complete(&job), noon()), Some(Because::AllReady));
@@ -51,7 +56,7 @@ fn it_waits_for_workers_that_dns_does_not_know_and_names_them() {
     let mut observed = complete(&job);
     observed.published.remove(&Uid::from("worker-1"));
 
-    let waiting_for = Missing { sample: vec![1], count: 1 };
+    let waiting_for = Missing { sample: workers([1]), count: 1 };
     assert!(
         matches!(decide(&job, &observed, noon()), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for)
     );
@@ -62,7 +67,7 @@ fn it_names_no_more_than_eight() {
     let job = annotated(20, &[]);
     let observed = without(&job, &(0..20).collect::<Vec<_>>());
 
-    let waiting_for = Missing { sample: (0..8).collect(), count: 20 };
+    let waiting_for = Missing { sample: workers(0..8), count: 20 };
     assert!(
         matches!(decide(&job, &observed, noon()), Gate::Closed { waiting_for: missing, .. } if missing == waiting_for)
     );
@@ -138,7 +143,7 @@ fn it_opens_at_the_elastic_minimum() {
 fn it_opens_after_its_time_and_names_whom_it_waited_for_in_vain() {
     let job = annotated(3, &[(annotations::ANNOTATION_START_GATE_TIMEOUT, "90s")]);
     let observed = without(&job, &[0, 2]);
-    let missing = Missing { sample: vec![0, 2], count: 2 };
+    let missing = Missing { sample: workers([0, 2]), count: 2 };
 
     assert_eq!(because(&job, &observed, noon() + Duration::from_secs(89)), None);
     assert_eq!(

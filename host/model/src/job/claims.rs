@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{replica::Replica, valid_job::ValidJob, violation::FieldError};
+use super::{group::Group, valid_job::ValidJob, violation::FieldError};
 use crate::{claims::Source, json::at, names::subdomain_violation};
 
 /// Most claims of a pod: what stands behind each is asked for once, and becomes part of the pin.
@@ -39,8 +39,7 @@ fn entries(pod_spec: &Value) -> &[Value] {
 impl ValidJob {
     /// The objects that its pods' claims name.
     pub fn claim_sources(&self) -> BTreeSet<Source> {
-        let entries = |replica: &Replica| entries(replica.pod_spec()).to_vec();
-        let replicas = std::iter::once(&self.launcher).chain(&self.worker);
-        replicas.flat_map(entries).filter_map(|entry| Source::of(&entry)).collect()
+        let entries = |group: &Group| entries(group.pod_spec()).to_vec();
+        self.groups.all().flat_map(entries).filter_map(|entry| Source::of(&entry)).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! A raw job to a valid one, or to what is wrong with it.
 
 use super::{
+    group::Group,
+    groups::Groups,
     options::JobOptions,
-    replica::{Replica, RestartPolicy},
     run_policy::{CleanPodPolicy, Limits, natural},
     sizes::{self, Counts},
     valid_job::{LauncherCreation, ValidJob},
@@ -15,7 +16,8 @@ use crate::{
         resource, volumes,
     },
     json::at,
-    names::{Names, WorkerName},
+    kind::{JobKind, MPI_JOB, RestartPolicy, Role},
+    names::{Names, PodName},
     object::{Uid, Version},
 };
 
@@ -40,8 +42,8 @@ impl ValidJob {
             return Verdict::NotOurs;
         }
         let mut errors = Vec::new();
-        name(raw, &mut errors);
-        let replicas = replicas(raw, &mut errors);
+        name(&MPI_JOB, raw, &mut errors);
+        let groups = groups(&MPI_JOB, raw, &mut errors);
         let slots =
             natural("spec.slotsPerWorker", i64::from(raw.spec.slots_per_worker.unwrap_or(1)), &mut errors);
         let clean = CleanPodPolicy::parse(&policy, &mut errors);
@@ -51,14 +53,12 @@ impl ValidJob {
             JobOptions::default()
         });
         sizes::check(&options, raw.status.as_ref(), &mut errors);
-        if let (Some((launcher, worker)), Some(slots)) = (&replicas, slots) {
-            let launcher_runs_ranks = raw.spec.run_launcher_as_worker.unwrap_or(false);
-            let counts = Counts { slots, launcher_runs_ranks, launcher, worker: worker.as_ref() };
-            sizes::check_counts(raw, cluster_domain, &counts, &mut errors);
+        if let (Some(groups), Some(slots)) = (&groups, slots) {
+            sizes::check_counts(raw, cluster_domain, &Counts { slots, groups }, &mut errors);
         }
-        match (replicas, clean, slots) {
-            (Some((launcher, worker)), Some(clean_pod_policy), Some(slots)) if errors.is_empty() => {
-                let parts = Parts { launcher, worker, clean_pod_policy, slots, limits, options };
+        match (groups, clean, slots) {
+            (Some(groups), Some(clean_pod_policy), Some(slots)) if errors.is_empty() => {
+                let parts = Parts { groups, clean_pod_policy, slots, limits, options };
                 Verdict::Valid(Box::new(Self::assemble(raw, policy, parts, cluster_domain)))
             }
             _ => Verdict::Invalid(errors),
@@ -81,11 +81,9 @@ impl ValidJob {
             generation: raw.metadata.generation,
             slots: parts.slots,
             implementation: text(&spec.mpi_implementation, "OpenMPI"),
-            launcher_runs_ranks: spec.run_launcher_as_worker.unwrap_or(false),
             ssh_mount_path: text(&spec.ssh_auth_mount_path, volumes::ROOT_SSH_PATH),
             launcher_creation: creation,
-            launcher: parts.launcher,
-            worker: parts.worker,
+            groups: parts.groups,
             clean_pod_policy: parts.clean_pod_policy,
             ttl_seconds_after_finished: parts.limits.ttl,
             active_deadline_seconds: parts.limits.active_deadline,
@@ -100,92 +98,76 @@ impl ValidJob {
 }
 
 struct Parts {
-    launcher: Replica,
-    worker: Option<Replica>,
+    groups: Groups,
     clean_pod_policy: CleanPodPolicy,
     slots: u32,
     limits: Limits,
     options: JobOptions,
 }
 
-/// The longest host name of the job must be a DNS label.
-fn name(raw: &MpiJob, errors: &mut Vec<FieldError>) {
-    let workers = raw.spec.mpi_replica_specs.as_ref().and_then(|specs| specs.get("Worker"));
-    let replicas = workers.and_then(Option::as_ref).and_then(|spec| spec.replicas).unwrap_or(0);
-    let last = u32::try_from(replicas).unwrap_or(0).saturating_sub(1);
-    if let Err(invalid) = WorkerName::new(&raw.metadata.name, last) {
-        let detail = format!("will not able to create pod and service with {invalid}");
-        errors.push(FieldError::invalid("metadata.name", &raw.metadata.name, detail));
+/// The longest host name of each group must be a DNS label, also of one that the job does not have.
+fn name(kind: &JobKind, raw: &MpiJob, errors: &mut Vec<FieldError>) {
+    for role in kind.run_by_pods() {
+        let spec = raw.spec.mpi_replica_specs.as_ref().and_then(|specs| specs.get(role.key)?.as_ref());
+        let replicas = spec.and_then(|spec| spec.replicas).unwrap_or(0);
+        let last = u32::try_from(replicas).unwrap_or(0).saturating_sub(1);
+        if let Err(invalid) = PodName::new(&raw.metadata.name, role.name, last) {
+            let detail = format!("will not able to create pod and service with {invalid}");
+            errors.push(FieldError::invalid("metadata.name", &raw.metadata.name, detail));
+        }
     }
 }
 
-fn replicas(raw: &MpiJob, errors: &mut Vec<FieldError>) -> Option<(Replica, Option<Replica>)> {
-    const PATH: &str = "spec.mpiReplicaSpecs";
+fn groups(kind: &'static JobKind, raw: &MpiJob, errors: &mut Vec<FieldError>) -> Option<Groups> {
     let Some(specs) = &raw.spec.mpi_replica_specs else {
-        errors.push(FieldError::required(PATH, "must have replica specs"));
+        errors.push(FieldError::required(kind.replica_specs, "must have replica specs"));
         return None;
     };
-    let spec = |key: &str| specs.get(key).and_then(Option::as_ref);
-    let launcher = if let Some(launcher) = spec("Launcher") {
-        replica(&format!("{PATH}[Launcher]"), launcher, &LAUNCHER_RULES, errors)
+    let spec = |role: &Role| specs.get(role.key).and_then(Option::as_ref);
+    let driver = kind.driver();
+    let driver = if let Some(spec) = spec(driver) {
+        let runs_ranks = raw.spec.run_launcher_as_worker.unwrap_or(false);
+        group(kind, driver, spec, runs_ranks, errors)
     } else {
-        errors.push(FieldError::required(format!("{PATH}[Launcher]"), "must have Launcher replica spec"));
+        let (path, key) = (format!("{}[{}]", kind.replica_specs, driver.key), driver.key);
+        errors.push(FieldError::required(path, &format!("must have {key} replica spec")));
         None
     };
-    let worker =
-        spec("Worker").map(|worker| replica(&format!("{PATH}[Worker]"), worker, &WORKER_RULES, errors));
-    match worker {
-        None => Some((launcher?, None)),
-        Some(worker) => Some((launcher?, Some(worker?))),
-    }
+    let others = kind.others().iter();
+    let others = others.filter_map(|role| Some(group(kind, role, spec(role)?, true, errors)));
+    let others: Vec<Option<Group>> = others.collect();
+    Some(Groups { kind, driver: driver?, others: others.into_iter().collect::<Option<_>>()? })
 }
 
-/// How one role differs from the other in defaults and in the count that it allows.
-struct Rules {
-    default_replicas: i32,
-    default_restart: RestartPolicy,
-    allows: fn(i32) -> bool,
-    otherwise: &'static str,
-}
-
-const LAUNCHER_RULES: Rules = Rules {
-    default_replicas: 1,
-    default_restart: RestartPolicy::OnFailure,
-    allows: |n| n == 1,
-    otherwise: "must be 1",
-};
-
-/// A Worker block without `replicas` counts as 0 and is refused, as in the MPI Operator.
-const WORKER_RULES: Rules = Rules {
-    default_replicas: 0,
-    default_restart: RestartPolicy::Never,
-    allows: |n| n >= 1,
-    otherwise: "must be greater than or equal to 1",
-};
-
-fn replica(path: &str, spec: &ReplicaSpec, rules: &Rules, errors: &mut Vec<FieldError>) -> Option<Replica> {
+fn group(
+    kind: &JobKind,
+    role: &'static Role,
+    spec: &ReplicaSpec,
+    runs_ranks: bool,
+    errors: &mut Vec<FieldError>,
+) -> Option<Group> {
     let before = errors.len();
+    let path = |field: &str| kind.path(role, field);
     let restart_policy = match spec.restart_policy.as_deref() {
-        None | Some("") => rules.default_restart,
-        Some("Never") => RestartPolicy::Never,
-        Some("OnFailure") => RestartPolicy::OnFailure,
-        Some(other) => {
-            let path = format!("{path}.restartPolicy");
-            errors.push(FieldError::not_supported(path, other, ["Never", "OnFailure"]));
-            rules.default_restart
+        None | Some("") => role.default_restart,
+        Some(given) => {
+            RestartPolicy::ALL.into_iter().find(|policy| policy.as_str() == given).unwrap_or_else(|| {
+                let supported = RestartPolicy::ALL.map(RestartPolicy::as_str);
+                errors.push(FieldError::not_supported(path("restartPolicy"), given, supported));
+                role.default_restart
+            })
         }
     };
     let containers = at(&spec.template, "/spec/containers").as_array();
     if containers.is_none_or(Vec::is_empty) {
-        let path = format!("{path}.template.spec.containers");
+        let path = path("template.spec.containers");
         errors.push(FieldError::required(path, "must define at least one container"));
     }
-    let replicas = spec.replicas.unwrap_or(rules.default_replicas);
-    if !(rules.allows)(replicas) {
-        let path = format!("{path}.replicas");
-        errors.push(FieldError::invalid_number(path, i64::from(replicas), rules.otherwise));
+    let replicas = spec.replicas.unwrap_or(role.default_replicas);
+    if let Some(violation) = role.replicas.violation(replicas) {
+        errors.push(FieldError::invalid_number(path("replicas"), i64::from(replicas), &violation));
     }
     let replicas = u32::try_from(replicas).ok()?;
     let template = spec.template.clone();
-    (errors.len() == before).then_some(Replica { replicas, template, restart_policy })
+    (errors.len() == before).then_some(Group { role, replicas, template, restart_policy, runs_ranks })
 }

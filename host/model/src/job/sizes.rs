@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{claims, options::JobOptions, replica::Replica, violation::FieldError};
+use super::{claims, group::Group, groups::Groups, options::JobOptions, violation::FieldError};
 use crate::{
     api::{
         MpiJob,
@@ -45,12 +45,8 @@ const STATUS: usize = 256 << 10;
 pub(super) struct Counts<'a> {
     /// Ranks on each host.
     pub slots: u32,
-    /// The launcher is such a host, too.
-    pub launcher_runs_ranks: bool,
     /// As parsed.
-    pub launcher: &'a Replica,
-    /// As parsed.
-    pub worker: Option<&'a Replica>,
+    pub groups: &'a Groups,
 }
 
 /// What no count has to be known for.
@@ -95,9 +91,8 @@ pub(super) fn check_counts(
     counts: &Counts<'_>,
     errors: &mut Vec<FieldError>,
 ) {
-    let Counts { slots, launcher_runs_ranks, launcher, worker } = *counts;
-    let workers = worker.map_or(0, |worker| worker.replicas);
-    let hosts = workers.saturating_add(launcher_runs_ranks.into());
+    let Counts { slots, groups } = *counts;
+    let (workers, hosts) = (groups.pods(), groups.rank_hosts());
     if slots.checked_mul(hosts).is_none_or(|ranks| ranks > RANKS) {
         let most = RANKS.checked_div(hosts).unwrap_or(RANKS);
         let detail =
@@ -118,9 +113,8 @@ pub(super) fn check_counts(
             &detail,
         ));
     }
-    template("Launcher", launcher, errors);
-    if let Some(worker) = worker {
-        template("Worker", worker, errors);
+    for group in groups.all() {
+        template(&groups.kind.path(group.role, "template"), group, errors);
     }
 }
 
@@ -165,15 +159,14 @@ impl HostLists<'_> {
     }
 }
 
-fn template(role: &str, replica: &Replica, errors: &mut Vec<FieldError>) {
-    let path = format!("spec.mpiReplicaSpecs[{role}].template");
-    let bytes = length(&replica.template);
+fn template(path: &str, group: &Group, errors: &mut Vec<FieldError>) {
+    let bytes = length(&group.template);
     if bytes > TEMPLATE {
         let advice = "put what is large into a ConfigMap, a volume or the image";
-        errors.push(FieldError::too_large(&path, bytes, TEMPLATE, advice));
+        errors.push(FieldError::too_large(path, bytes, TEMPLATE, advice));
         return;
     }
-    let spec = replica.pod_spec();
+    let spec = group.pod_spec();
     let lists = ["initContainers", "containers"].map(|list| (list, items(spec, list)));
     let containers: usize = lists.iter().map(|(_, containers)| containers.len()).sum();
     if containers > CONTAINERS {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     api::{annotations, resource},
+    kind::{self, RestartPolicy},
     object::{Uid, Version},
 };
 
@@ -69,8 +70,8 @@ fn what_the_user_wrote_is_kept() {
     assert_eq!((job.slots, job.implementation.as_str()), (2, "Intel"));
     assert_eq!(job.clean_pod_policy, CleanPodPolicy::Running);
     assert_eq!(job.ssh_mount_path, "/home/mpiuser/.ssh");
-    assert_eq!(job.launcher.restart_policy, RestartPolicy::Never);
-    assert_eq!(job.worker.as_ref().unwrap().restart_policy, RestartPolicy::OnFailure);
+    assert_eq!(job.driver().restart_policy, RestartPolicy::Never);
+    assert_eq!(job.groups.of(kind::WORKER).unwrap().restart_policy, RestartPolicy::OnFailure);
     assert_eq!((job.workers(), job.version, job.uid.clone()), (3, Version(12), Uid::from("u1")));
     assert_eq!(job.key(), "team-a/foo");
 }
@@ -90,9 +91,9 @@ fn what_the_user_left_out_has_the_defaults_of_the_mpi_operator() {
     assert_eq!(job.ssh_mount_path, "/root/.ssh");
     assert_eq!(job.clean_pod_policy, CleanPodPolicy::None);
     assert_eq!(job.launcher_creation, LauncherCreation::AtStartup);
-    assert_eq!((job.launcher.replicas, job.launcher.restart_policy), (1, RestartPolicy::OnFailure));
-    assert_eq!(job.worker.as_ref().unwrap().restart_policy, RestartPolicy::Never);
-    assert!(!job.suspended && !job.launcher_runs_ranks);
+    assert_eq!((job.driver().replicas, job.driver().restart_policy), (1, RestartPolicy::OnFailure));
+    assert_eq!(job.groups.of(kind::WORKER).unwrap().restart_policy, RestartPolicy::Never);
+    assert!(!job.suspended && !job.driver().runs_ranks);
     assert_eq!(
         (job.ttl_seconds_after_finished, job.active_deadline_seconds, job.backoff_limit),
         (None, None, None)
@@ -251,5 +252,5 @@ fn a_launcher_that_runs_ranks_takes_the_first_index() {
 #[test]
 fn a_pinned_job_keeps_its_cluster_domain() {
     let job = valid(raw()).under_domain(Some("k8s.example"));
-    assert_eq!(job.names.fqdn(&job.names.worker(0)), "foo-worker-0.foo.team-a.svc.k8s.example");
+    assert_eq!(job.names.fqdn(&job.names.pod("worker", 0)), "foo-worker-0.foo.team-a.svc.k8s.example");
 }

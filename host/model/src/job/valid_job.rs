@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{
+    group::Group,
+    groups::Groups,
     options::{JobOptions, LostWorker},
-    replica::Replica,
     run_policy::CleanPodPolicy,
 };
 use crate::{
     api::mpijob::{JobStatus, SchedulingPolicy},
-    names::Names,
+    kind::{JobKind, PodId},
+    names::{Names, PodName},
     object::{Uid, Version},
 };
 
@@ -31,11 +33,9 @@ pub struct ValidJob {
     pub(super) generation: i64,
     pub(super) slots: u32,
     pub(super) implementation: String,
-    pub(super) launcher_runs_ranks: bool,
     pub(super) ssh_mount_path: String,
     pub(super) launcher_creation: LauncherCreation,
-    pub(super) launcher: Replica,
-    pub(super) worker: Option<Replica>,
+    pub(super) groups: Groups,
     pub(super) clean_pod_policy: CleanPodPolicy,
     pub(super) ttl_seconds_after_finished: Option<u32>,
     pub(super) active_deadline_seconds: Option<u64>,
@@ -48,6 +48,11 @@ pub struct ValidJob {
 }
 
 impl ValidJob {
+    /// What kind of job it is.
+    pub fn kind(&self) -> &'static JobKind {
+        self.groups.kind
+    }
+
     /// All names that belong to it.
     pub fn names(&self) -> &Names {
         &self.names
@@ -78,11 +83,6 @@ impl ValidJob {
         &self.implementation
     }
 
-    /// The launcher is a rank host too.
-    pub fn launcher_runs_ranks(&self) -> bool {
-        self.launcher_runs_ranks
-    }
-
     /// Where the key pair is mounted.
     pub fn ssh_mount_path(&self) -> &str {
         &self.ssh_mount_path
@@ -93,14 +93,14 @@ impl ValidJob {
         self.launcher_creation
     }
 
-    /// Runs `mpirun`.
-    pub fn launcher(&self) -> &Replica {
-        &self.launcher
+    /// Its pods, by role.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
     }
 
-    /// Absent: the launcher runs alone.
-    pub fn worker(&self) -> Option<&Replica> {
-        self.worker.as_ref()
+    /// The group that starts the run and decides how it ends: the launcher.
+    pub fn driver(&self) -> &Group {
+        self.groups.driver()
     }
 
     /// What is removed at the end.
@@ -185,14 +185,24 @@ impl ValidJob {
         self
     }
 
-    /// Number of workers that should exist while the job runs.
+    /// Number of workers that should exist while the job runs: pods that the operator makes itself, of all groups.
     pub fn workers(&self) -> u32 {
-        self.worker.as_ref().map_or(0, |worker| worker.replicas)
+        self.groups.pods()
+    }
+
+    /// That pod is one of them.
+    pub fn wants(&self, pod: PodId) -> bool {
+        self.groups.of(pod.role).is_some_and(|group| pod.index < group.replicas())
+    }
+
+    /// Name of that pod, and of its host.
+    pub fn pod_name(&self, pod: PodId) -> PodName {
+        self.names.pod(self.kind().role(pod.role).name, pod.index)
     }
 
     /// The replica index label of worker `index`: the launcher takes 0 if it runs ranks.
     pub fn replica_index(&self, index: u32) -> u32 {
-        index + u32::from(self.launcher_runs_ranks)
+        index + u32::from(self.driver().runs_ranks())
     }
 
     /// Path of a file beside the key pair.

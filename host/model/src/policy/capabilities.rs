@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
     api::{annotations, capabilities},
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
     json::at,
     places::{LOCK_MEMORY, SHARED_MEMORY_PATH},
     plan::{CapabilityRequest, Change, Plan},
@@ -83,8 +83,7 @@ fn allowed(
 
 /// Every pod that executes ranks has it by the user's own hand, so there is nothing to report.
 fn has_it(job: &ValidJob, kind: &str) -> bool {
-    let launcher = Some(job.launcher()).filter(|_| job.launcher_runs_ranks());
-    let mut ranks = job.worker().into_iter().chain(launcher).map(Replica::container).peekable();
+    let mut ranks = job.groups().all().filter(|group| group.runs_ranks()).map(Group::container).peekable();
     let lists = |container: &Value, list: &str, has: &dyn Fn(&Value) -> bool| {
         at(container, list).as_array().is_some_and(|list| list.iter().any(has))
     };

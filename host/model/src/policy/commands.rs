@@ -2,10 +2,10 @@
 
 use super::{cluster_policy::ClusterPolicy, findings::Findings};
 use crate::{
-    api::{annotations, labels},
+    api::annotations,
     job::ValidJob,
     json::at,
-    plan::{Change, Plan},
+    plan::{Change, Edit, Plan},
 };
 
 /// Most words beside the user's own.
@@ -19,7 +19,7 @@ pub(super) fn launch(job: &ValidJob, plan: &Plan, found: &mut Findings) -> Optio
     let mut command = None;
     for edit in &plan.edits {
         let Change::LaunchCommand(words) = &edit.change else { continue };
-        driver_only(&edit.by, ITEM, edit.group.as_deref(), found);
+        driver_only(job, edit, ITEM, found);
         if !job.options().renders_command {
             let text = format!(
                 "the job does not ask for a rendered command: that takes annotation {}: render",
@@ -51,10 +51,10 @@ pub(super) fn prefix(
 ) -> Vec<String> {
     const ITEM: &str = "prefix-command";
     let mut prefix = Vec::new();
-    let has_command = job.options().renders_command || !at(job.launcher().container(), "/command").is_null();
+    let has_command = job.options().renders_command || !at(job.driver().container(), "/command").is_null();
     for edit in &plan.edits {
         let Change::PrefixCommand(words) = &edit.change else { continue };
-        driver_only(&edit.by, ITEM, edit.group.as_deref(), found);
+        driver_only(job, edit, ITEM, found);
         if !policy.prefix_command.contains(&edit.by) {
             let text = "the cluster's policy does not let this plugin put words before commands";
             found.refuse(&edit.by, ITEM, text);
@@ -71,15 +71,16 @@ pub(super) fn prefix(
     prefix
 }
 
-fn driver_only(by: &str, item: &str, group: Option<&str>, found: &mut Findings) {
-    if group.is_some_and(|group| group != labels::ROLE_LAUNCHER) {
-        found.refuse(by, item, "works on the launcher alone: leave the group out");
+fn driver_only(job: &ValidJob, edit: &Edit, item: &str, found: &mut Findings) {
+    let driver = job.driver().role().name;
+    if edit.group.as_deref().is_some_and(|group| group != driver) {
+        found.refuse(&edit.by, item, format!("works on the {driver} alone: leave the group out"));
     }
 }
 
 /// The user's own words, which a rendered command carries on and no bound of ours concerns.
 fn users(job: &ValidJob) -> Vec<&str> {
-    let container = job.launcher().container();
+    let container = job.driver().container();
     let lists = ["/command", "/args"].map(|field| at(container, field).as_array());
     lists.into_iter().flatten().flatten().filter_map(|word| word.as_str()).collect()
 }

@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::granted::{Grant, Granted, GrantedEnv};
-use crate::{
-    api::labels,
-    plan::{EnvValue, File},
-};
+use crate::plan::{EnvValue, File};
 
 /// Longest value that is shown whole; of a longer one its beginning.
 const SHOWN: usize = 60;
@@ -15,10 +12,8 @@ const SHOWN: usize = 60;
 /// One line for each thing that differs, `old` first. Empty: the pods would be the same.
 pub fn differences(old: &Granted, new: &Granted) -> Vec<String> {
     let mut lines = Vec::new();
-    for (role, old, new) in [
-        (labels::ROLE_LAUNCHER, &old.launcher, &new.launcher),
-        (labels::ROLE_WORKER, &old.worker, &new.worker),
-    ] {
+    for (role, new) in &new.groups {
+        let (role, old) = (role.name, old.of(role.id));
         compare(&mut lines, &format!("{role} env"), &variables(old), &variables(new));
         compare(&mut lines, &format!("{role} port"), &ports(old), &ports(new));
     }
@@ -107,7 +102,10 @@ fn clip(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Place;
+    use crate::{
+        kind::{MPI_JOB, WORKER},
+        plan::Place,
+    };
 
     fn variable(name: &str, value: &str) -> GrantedEnv {
         GrantedEnv {
@@ -130,15 +128,15 @@ mod tests {
     }
 
     fn granted(env: Vec<GrantedEnv>, content: &str) -> Granted {
-        let worker = Grant { env, ports: Vec::new() };
-        Granted { worker, job_files: vec![file(content)], ..Granted::default() }
+        let groups = vec![(MPI_JOB.role(WORKER), Grant { env, ports: Vec::new() })];
+        Granted { groups, job_files: vec![file(content)], ..Granted::default() }
     }
 
     #[test]
     fn equal_grants_differ_in_nothing_whoever_set_them() {
         let old = granted(vec![variable("A", "1")], "a\n");
         let mut new = old.clone();
-        new.worker.env[0].by = "another".into();
+        new.groups[0].1.env[0].by = "another".into();
 
         assert_eq!(differences(&old, &new), Vec::<String>::new());
     }

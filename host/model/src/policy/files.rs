@@ -146,14 +146,15 @@ impl Lines<'_> {
     fn script_bytes(&self) -> impl Iterator<Item = usize> {
         let names = self.job.names();
         let slots = self.job.slots().to_string().len();
-        let workers = if self.script { self.job.workers() } else { 0 };
-        (0..workers).map(move |index| "echo :\n".len() + names.fqdn(&names.worker(index)).len() + slots)
+        let line = move |role, index| "echo :\n".len() + names.fqdn(&names.pod(role, index)).len() + slots;
+        let groups = self.job.groups().run_by_pods().filter(|_| self.script);
+        groups.flat_map(move |group| (0..group.replicas()).map(move |index| line(group.role().name, index)))
     }
 
     /// The largest number of workers whose lines fit into `room`.
     fn largest(&self, room: usize) -> usize {
         let mut lines = self.hostfile.split_inclusive('\n').map(str::len);
-        let launcher = if self.job.launcher_runs_ranks() { lines.next().unwrap_or(0) } else { 0 };
+        let launcher = if self.job.driver().runs_ranks() { lines.next().unwrap_or(0) } else { 0 };
         let mut script = self.script_bytes();
         let mut sum = launcher;
         lines

@@ -2,7 +2,7 @@
 
 use super::granted::Granted;
 use crate::{
-    api::labels,
+    kind::JobKind,
     plan::{Change, Descriptor, Edit, Note, Plan, Violation},
 };
 
@@ -37,19 +37,15 @@ impl Findings {
     }
 
     /// What no rule of one kind sees: edits of plugins or groups that there are not, or too many.
-    pub fn strangers(&mut self, plan: &Plan, chain: &[&Descriptor]) {
+    pub fn strangers(&mut self, kind: &JobKind, plan: &Plan, chain: &[&Descriptor]) {
         for edit in &plan.edits {
             if chain.iter().all(|plugin| plugin.name != edit.by) {
                 self.refuse(&edit.by, "edits", "is not in the job's chain of plugins");
             }
-            let known = [None, Some(labels::ROLE_LAUNCHER), Some(labels::ROLE_WORKER)];
-            if !known.contains(&edit.group.as_deref()) {
-                let group = edit.group.as_deref().unwrap_or_default();
-                self.refuse(
-                    &edit.by,
-                    "edits",
-                    format!("unknown group {group:?}: the groups are \"launcher\" and \"worker\""),
-                );
+            if let Some(group) = edit.group.as_deref().filter(|group| kind.named(group).is_none()) {
+                let known: Vec<String> = kind.roles().map(|role| format!("{:?}", role.name)).collect();
+                let text = format!("unknown group {group:?}: the groups are {}", known.join(" and "));
+                self.refuse(&edit.by, "edits", text);
             }
         }
         for plugin in chain {

@@ -1,17 +1,18 @@
 //! What came through: a plan without anything that a plugin may not do.
 
-use crate::plan::{EnvValue, File, Note, Port};
+use crate::{
+    kind::{Role, RoleId},
+    plan::{EnvValue, File, Note, Port},
+};
 
 /// A plan that passed every rule, sorted by what it touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
-    /// For the launcher's main container.
-    pub launcher: Grant,
-    /// For the workers' main container.
-    pub worker: Grant,
-    /// The launcher's whole command, if the job asked for it.
+    /// For the main container of each group's pods, in the order of the kind's roles.
+    pub groups: Vec<(&'static Role, Grant)>,
+    /// The driver's whole command, if the job asked for it.
     pub launch_command: Option<Vec<String>>,
-    /// Words before the user's command in the launcher.
+    /// Words before the user's command in the driver.
     pub prefix_command: Vec<String>,
     /// Files beside the host list, by name.
     pub job_files: Vec<File>,
@@ -23,6 +24,14 @@ pub struct Granted {
     pub lock_memory: bool,
     /// For the user: the plugins' own, and requests that were not granted.
     pub notes: Vec<Note>,
+}
+
+impl Granted {
+    /// For the main container of that role's pods.
+    pub fn of(&self, role: RoleId) -> &Grant {
+        static NOTHING: Grant = Grant { env: Vec::new(), ports: Vec::new() };
+        self.groups.iter().find(|(granted, _)| granted.id == role).map_or(&NOTHING, |(_, grant)| grant)
+    }
 }
 
 /// What one role's main container gets.

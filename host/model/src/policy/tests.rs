@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     job::Verdict,
+    kind::{LAUNCHER, WORKER},
     plan::{CapabilityRequest, Change, Edit, EnvEdit, EnvValue, Note, Place, PodField, Port},
 };
 
@@ -94,8 +95,8 @@ fn an_edit_without_a_group_reaches_both_roles() {
     let granted = granted(&edits(vec![all, env("ompi", "OMPI_B", "2", false)]));
 
     let names = |grant: &Grant| grant.env.iter().map(|env| env.name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&granted.launcher), ["OMPI_A", "OMPI_B"]);
-    assert_eq!(names(&granted.worker), ["OMPI_A"]);
+    assert_eq!(names(granted.of(LAUNCHER)), ["OMPI_A", "OMPI_B"]);
+    assert_eq!(names(granted.of(WORKER)), ["OMPI_A"]);
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn the_last_edit_of_a_variable_wins_at_the_place_of_the_first_and_is_recorded() 
         env("nccl", "OMPI_B", "2", false),
     ]));
 
-    let [a, b] = granted.launcher.env.as_slice() else { panic!("{granted:?}") };
+    let [a, b] = granted.of(LAUNCHER).env.as_slice() else { panic!("{granted:?}") };
     assert_eq!((a.value.clone(), a.by.as_str()), (EnvValue::Literal("2".into()), "nccl"));
     assert_eq!(a.replaced, ["ompi"]);
     assert_eq!(
@@ -190,7 +191,8 @@ fn a_field_of_the_pod_is_no_text_to_check() {
     let change =
         Change::Env(EnvEdit { name: "OMPI_IP".into(), value: EnvValue::Field(PodField::Ip), force: true });
 
-    assert_eq!(granted(&edits(vec![edit(change)])).worker.env[0].value, EnvValue::Field(PodField::Ip));
+    let granted = granted(&edits(vec![edit(change)]));
+    assert_eq!(granted.of(WORKER).env[0].value, EnvValue::Field(PodField::Ip));
 }
 
 #[test]
@@ -228,7 +230,7 @@ fn ports_are_unprivileged_unique_and_named_as_services() {
     let port = |name: &str, number| edit(Change::Port(Port { name: name.into(), number }));
 
     let granted = granted(&edits(vec![port("a", 2000), port("b", 2001), port("a", 2002)]));
-    assert_eq!(granted.worker.ports.iter().map(|p| p.number).collect::<Vec<_>>(), [2002, 2001]);
+    assert_eq!(granted.of(WORKER).ports.iter().map(|p| p.number).collect::<Vec<_>>(), [2002, 2001]);
 
     let lines = refused(&edits(vec![port("ssh", 22), port("Bad", 2000), port("x", 3000), port("y", 3000)]));
     assert_eq!(lines[0], "plugins[ompi].ports[ssh]: port 22: must be 1024 to 65535");
@@ -488,13 +490,13 @@ proptest! {
         };
         let Ok(granted) = review(&job(2, &[]), &plan, &ClusterPolicy::default()) else { return Ok(()) };
 
-        for env in granted.launcher.env.iter().chain(&granted.worker.env) {
+        for env in granted.groups.iter().flat_map(|(_, grant)| &grant.env) {
             prop_assert!(env.name.starts_with("OMPI_") || env.name.starts_with("NCCL_") || env.name.starts_with("http"));
             prop_assert!(env.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
             let EnvValue::Literal(value) = &env.value else { continue };
             prop_assert!(!value.contains(['\0', '\n', '\r']));
         }
-        for grant in [&granted.launcher, &granted.worker] {
+        for (_, grant) in &granted.groups {
             for (position, env) in grant.env.iter().enumerate() {
                 prop_assert!(grant.env[..position].iter().all(|earlier| earlier.name != env.name));
             }

@@ -43,7 +43,7 @@ impl Draft<'_> {
             Acceptance::Accepted => {
                 let refused = condition::find(&self.status, condition::ACCEPTED)
                     .is_some_and(|accepted| accepted.status == condition::FALSE);
-                let message = format!("MPIJob {} is accepted.", self.job.key());
+                let message = format!("{} is accepted.", self.whom());
                 if refused && self.set(condition::ACCEPTED, true, "Accepted", &message) {
                     condition::make_last_but_one(&mut self.status);
                     self.event(false, "Accepted", &message);
@@ -62,9 +62,8 @@ impl Draft<'_> {
             return;
         }
         let was_told = accepted.is_some_and(|accepted| accepted.reason == IGNORED);
-        let key = self.job.key();
         let (reason, message) = if ignored.is_empty() {
-            ("Accepted", format!("MPIJob {key} is accepted."))
+            ("Accepted", format!("{} is accepted.", self.whom()))
         } else {
             (IGNORED, shorten(&format!("accepted, but without effect: {}", ignored.join("; "))))
         };
@@ -83,7 +82,7 @@ impl Draft<'_> {
         if condition::report(&mut self.status, claim, self.now) {
             self.event(true, reason, message);
             if let Some(message) = self.failed_creation() {
-                self.event(true, "MPIJobFailed", &message);
+                self.event(true, self.reasons().failed, &message);
             }
         }
     }
@@ -123,9 +122,10 @@ impl Draft<'_> {
         }
         self.wake(LATER);
         let message = format!(
-            "Resource {:?} of Kind {:?} already exists and is not managed by MPIJob",
+            "Resource {:?} of Kind {:?} already exists and is not managed by {}",
             object.name,
-            object.kind.as_str()
+            object.kind.as_str(),
+            self.job.kind().name
         );
         Acceptance::Refused { reason: "ErrResourceExists", message }
     }
@@ -164,7 +164,7 @@ fn refused(failure: &StepFailure) -> Acceptance {
 /// have had nothing to try.
 fn is_complete(job: &ValidJob, observed: &ObservedState, phase: Phase) -> bool {
     let workers = || {
-        let present = observed.workers_of(job).filter(|pod| pod.index < job.workers()).count();
+        let present = observed.wanted_workers_of(job).count();
         present >= usize::try_from(job.workers()).unwrap_or(usize::MAX)
     };
     let launcher =

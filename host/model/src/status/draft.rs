@@ -12,6 +12,7 @@ use crate::{
     api::{events, mpijob::JobStatus},
     condition,
     job::ValidJob,
+    kind::Reasons,
     observed::ObservedState,
     phase::Phase,
 };
@@ -32,6 +33,17 @@ impl Draft<'_> {
     pub fn set(&mut self, kind: &'static str, holds: bool, reason: &str, message: &str) -> bool {
         let claim = condition::Claim { kind, holds, reason, message };
         condition::set(&mut self.status, claim, self.now)
+    }
+
+    /// What begins with the name of the job's kind.
+    pub fn reasons(&self) -> &'static Reasons {
+        &self.job.kind().reasons
+    }
+
+    /// `MPIJob team-a/pi`, for people.
+    pub fn whom(&self) -> String {
+        let names = self.job.names();
+        format!("{} {}/{}", self.job.kind().name, names.namespace(), names.job())
     }
 
     pub fn event(&mut self, warning: bool, reason: &str, message: &str) {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     condition,
     observed::{LauncherEnd, PodPhase},
-    phase::Phase,
+    phase::{self, Phase},
 };
 
 /// The Job controller's reason when the launcher failed too often.
@@ -19,20 +19,21 @@ impl Draft<'_> {
             Phase::Active | Phase::Suspended | Phase::Finished => {}
             Phase::Evicted { lost, of } => {
                 let message = format!("{lost}/{of} workers are evicted");
-                self.fail(condition::EVICTED, &message);
+                self.fail(self.reasons().evicted, &message);
             }
             Phase::Lost => {
                 let message = format!(
                     "Job {} is gone, and how it ended was not seen: it may have run and is not run again; create the \
-                     MPIJob anew if its result is missing",
-                    self.job.names().launcher()
+                     {} anew if its result is missing",
+                    self.job.names().launcher(),
+                    self.job.kind().name
                 );
                 self.fail(condition::LAUNCHER_LOST, &message);
             }
-            Phase::Ended => match self.observed.launcher_of(self.job).and_then(|l| l.end.clone()) {
-                Some(end) if end.complete => self.judge(&end),
+            Phase::Ended => match phase::end(self.job, self.observed) {
+                Some(end) if end.complete => self.judge(end),
                 Some(end) => {
-                    let (reason, message) = self.failure(&end);
+                    let (reason, message) = self.failure(end);
                     self.fail(&reason, &message);
                 }
                 None => {}
@@ -41,13 +42,14 @@ impl Draft<'_> {
     }
 
     pub(super) fn succeed(&mut self, end: &LauncherEnd) {
-        let message = format!("MPIJob {} successfully completed.", self.job.key());
+        let reason = self.reasons().succeeded;
+        let message = format!("{} successfully completed.", self.whom());
         // A launcher may have run while nobody was there to write when the job began.
         let ended = end.time.unwrap_or(self.now);
         let ended = self.status.start_time.map_or(ended, |began| ended.max(began));
         self.status.completion_time.get_or_insert(ended);
-        if self.set(condition::SUCCEEDED, true, "MPIJobSucceeded", &message) {
-            self.event(false, "MPIJobSucceeded", &message);
+        if self.set(condition::SUCCEEDED, true, reason, &message) {
+            self.event(false, reason, &message);
             self.update.counts.push(Count::Succeeded);
         }
     }
@@ -63,8 +65,8 @@ impl Draft<'_> {
     /// The Job's own reason and message; after too many failures with those of the newest failed pod.
     fn failure(&self, end: &LauncherEnd) -> (String, String) {
         let or = |text: &str, default: String| if text.is_empty() { default } else { text.to_owned() };
-        let mut reason = or(&end.reason, "MPIJobFailed".to_owned());
-        let mut message = or(&end.message, format!("MPIJob {} has failed", self.job.key()));
+        let mut reason = or(&end.reason, self.reasons().failed.to_owned());
+        let mut message = or(&end.message, format!("{} has failed", self.whom()));
         let failed = self.observed.launcher_pods().filter(|pod| pod.phase == PodPhase::Failed);
         let newest = failed.max_by_key(|pod| pod.created).filter(|_| reason == BACKOFF_LIMIT_EXCEEDED);
         if let Some(pod) = newest {

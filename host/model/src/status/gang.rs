@@ -31,8 +31,7 @@ impl Draft<'_> {
             self.observed.pod_group.as_ref().filter(|group| group.object.is_controlled_by(self.job.uid()));
         let Some(gang) = gang.and_then(|group| group.native.as_deref()) else { return };
         let of = self.job.workers();
-        let workers: Vec<&ObservedPod> =
-            self.observed.workers_of(self.job).filter(|pod| pod.index < of).collect();
+        let workers: Vec<&ObservedPod> = self.observed.wanted_workers_of(self.job).collect();
         let ready = workers.iter().filter(|pod| pod.ready && !pod.deleting).count();
         let counted = format!("{ready} of {of} ready");
         let (holds, reason, message) = match blocker(self.job, self.observed, gang, ready) {
@@ -68,7 +67,7 @@ fn blocker(
     if options.shared_claims.len() > gang.claims {
         return Some(Blocker::ClaimsNotShared);
     }
-    let workers = || observed.workers_of(job).filter(|pod| pod.index < job.workers() && !pod.deleting);
+    let workers = || observed.wanted_workers_of(job).filter(|pod| !pod.deleting);
     let runs = workers().any(|pod| pod.phase == PodPhase::Running);
     let all_ready = u32::try_from(ready).is_ok_and(|ready| ready >= job.workers());
     match &gang.scheduled {

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use super::draft::Draft;
 use crate::{
     condition,
-    job::{LostWorker, ValidJob},
+    job::{Group, LostWorker, ValidJob},
+    kind::PodId,
     observed::{LauncherEnd, ObservedPod, ObservedState, PodPhase},
 };
 
@@ -28,8 +29,8 @@ const REPORTED: Duration = Duration::from_secs(2);
 /// A worker that was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Loss {
-    /// Its index.
-    index: u32,
+    /// Which one.
+    pod: PodId,
     /// When, as far as is known: at the launcher's end at the latest.
     at: Timestamp,
     /// What became of it.
@@ -46,7 +47,7 @@ impl Draft<'_> {
         }
         let loss = lost(self.job, self.observed, ended, self.now);
         let what = loss.as_ref().map(|loss| {
-            let worker = self.job.names().worker(loss.index);
+            let worker = self.job.pod_name(loss.pod);
             let before = ended.duration_since(loss.at).as_secs().max(0);
             format!("worker {worker} {} {before} s before the launcher exited 0", loss.how)
         });
@@ -77,7 +78,7 @@ fn unreported(
     completed: Option<Timestamp>,
     now: Timestamp,
 ) -> Option<Duration> {
-    let may_have_failed = observed.workers_of(job).any(|pod| pod.index < job.workers() && !pod.is_terminal());
+    let may_have_failed = observed.wanted_workers_of(job).any(|pod| !pod.is_terminal());
     if job.is_suspended() || !may_have_failed || running_since(job).is_none() {
         return None;
     }
@@ -100,26 +101,43 @@ fn lost(job: &ValidJob, observed: &ObservedState, ended: Timestamp, now: Timesta
     // A loss that an earlier attempt of the launcher met is none of the one that succeeded.
     let began = |pod: &ObservedPod| pod.attempt.as_deref().copied().unwrap_or(pod.created);
     let since = observed.launcher_pods().map(began).fold(since, Ord::max);
-    let ours = || observed.workers_of(job).filter(|pod| pod.index < job.workers());
-    let failed = ours().filter_map(|pod| Some(Loss { index: pod.index, at: finished(pod)?, how: "failed" }));
+    let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
+    let run = Run { since, ended, is_fresh };
+    let lost = |group| lost_of(job, observed, group, &run);
+    job.groups().run_by_pods().filter_map(lost).max_by_key(|loss| loss.at)
+}
+
+/// What the launcher's last attempt lasted.
+struct Run {
+    since: Timestamp,
+    ended: Timestamp,
+    /// It has just ended.
+    is_fresh: bool,
+}
+
+/// The last loss of one group during the run.
+fn lost_of(job: &ValidJob, observed: &ObservedState, group: &Group, run: &Run) -> Option<Loss> {
+    let Run { since, ended, is_fresh } = *run;
+    let loss = |index: u32, at: Timestamp, how: &'static str| {
+        let pod = PodId { role: group.id(), index };
+        Loss { pod, at, how }
+    };
+    let ours = || observed.group_of(job, group);
+    let failed = ours().filter_map(|pod| Some(loss(pod.index, finished(pod)?, "failed")));
     // Workers that a larger `replicas` added are new, too: but not in a job whose spec is still the first one, and there is
     // no older one beyond them.
     let last_of_before = ours().filter(|pod| pod.created <= since).map(|pod| pod.index).max();
     let was_there = |index: &u32| job.generation() == 1 || last_of_before.is_some_and(|last| *index < last);
-    let replaced = ours().filter(|pod| was_there(&pod.index)).map(|pod| Loss {
-        index: pod.index,
-        at: pod.created,
-        how: "was replaced",
-    });
+    let replaced = ours().filter(|pod| was_there(&pod.index));
+    let replaced = replaced.map(|pod| loss(pod.index, pod.created, "was replaced"));
     let leaving = ours().filter(|pod| pod.deleting).map(|pod| pod.index);
-    let held: HashSet<u32> = observed.workers().map(|pod| pod.index).collect();
+    let held: HashSet<u32> = observed.group(group).map(|pod| pod.index).collect();
     // One that a larger `replicas` asked for and that could not be made is missing, too. Of a job that was suspended the spec
     // has another reason to be a later one: its queue changes it at admission, and does not let it grow.
     let was_queued = condition::find(job.status(), condition::SUSPENDED).is_some();
-    let gone =
-        (0..job.workers()).filter(|index| was_queued || was_there(index)).find(|index| !held.contains(index));
-    let gone = leaving.chain(gone).map(|index| Loss { index, at: ended, how: "was deleted" });
-    let is_fresh = now.duration_since(ended).unsigned_abs() <= FRESH && !job.is_suspended();
+    let mut asked = (0..group.replicas()).filter(|index| was_queued || was_there(index));
+    let gone = asked.find(|index| !held.contains(index));
+    let gone = leaving.chain(gone).map(|index| loss(index, ended, "was deleted"));
     // Workers of an elastic job come and go as it is scaled.
     let is_fixed = job.options().start_min_workers.is_none();
     failed

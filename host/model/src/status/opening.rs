@@ -39,9 +39,8 @@ impl Draft<'_> {
     }
 
     fn timed_out(&self, missing: &Missing) -> String {
-        let names = self.job.names();
         let hosts: Vec<String> =
-            missing.sample.iter().map(|index| names.worker(*index).to_string()).collect();
+            missing.sample.iter().map(|pod| self.job.pod_name(*pod).to_string()).collect();
         let rest = usize::try_from(missing.count).unwrap_or(usize::MAX).saturating_sub(hosts.len());
         let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
         format!(

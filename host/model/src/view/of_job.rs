@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use super::{ClaimView, ContainerView, GroupView, HostEntry, JobView, Member, MemberState, Setting, SshView};
 use crate::{
-    api::{labels, volumes},
+    api::volumes,
     claims::Source,
-    job::{Replica, ValidJob},
+    job::{Group, ValidJob},
     json::at,
+    kind::{PodId, RunBy},
     names::HostName,
     observed::{ObservedPod, ObservedState, PodPhase},
     pin::Pin,
@@ -21,27 +22,20 @@ impl ValidJob {
     /// The job as plugins see it. `gated`: its launcher waits for the workers
     /// ([`crate::desired::launcher::gated`]). Settings stay empty; each plugin of the chain gets its own.
     pub fn view(&self, gated: bool) -> JobView {
-        let launcher = GroupView {
-            name: labels::ROLE_LAUNCHER.to_owned(),
-            driver: true,
-            runs_ranks: self.launcher_runs_ranks(),
-            hosts: vec![self.launcher_host()],
-            ..group(self.launcher())
+        let view = |group: &Group| GroupView {
+            name: group.role().name.to_owned(),
+            driver: group.id().is_driver(),
+            runs_ranks: group.runs_ranks(),
+            hosts: self.hosts(group),
+            ..self::group(group)
         };
-        let worker = self.worker().map(|worker| GroupView {
-            name: labels::ROLE_WORKER.to_owned(),
-            driver: false,
-            runs_ranks: true,
-            hosts: (0..worker.replicas()).map(|index| self.worker_host(index)).collect(),
-            ..group(worker)
-        });
         JobView {
             name: self.names().job().to_owned(),
             namespace: self.names().namespace().to_owned(),
             id: self.uid().to_string(),
             flavor: self.implementation().to_owned(),
             flavor_version: None,
-            groups: std::iter::once(launcher).chain(worker).collect(),
+            groups: self.groups().all().map(view).collect(),
             cluster_domain: self.names().cluster_domain().map(str::to_owned),
             files_dir: volumes::CONFIG_MOUNT_PATH.to_owned(),
             ssh: Some(SshView {
@@ -72,27 +66,35 @@ impl ValidJob {
         view
     }
 
-    /// The pods that may execute ranks, for host discovery: workers by index, then the launcher if it runs ranks.
+    /// The pods that may execute ranks, for host discovery: workers by group and index, then the launcher if it runs ranks.
     /// Pods of others and workers that are about to be removed do not count.
     pub fn members(&self, observed: &ObservedState) -> Vec<Member> {
-        let owned =
-            |pod: &&ObservedPod| pod.controller.as_ref() == Some(self.uid()) && pod.index < self.workers();
-        let mut workers: Vec<&ObservedPod> = observed.workers().filter(owned).collect();
-        workers.sort_by_key(|pod| pod.index);
-        let workers =
-            workers.into_iter().map(|pod| member(labels::ROLE_WORKER, self.worker_host(pod.index), pod));
+        let mut workers: Vec<&ObservedPod> = observed.wanted_workers_of(self).collect();
+        workers.sort_by_key(|pod| pod.id());
+        let name = |pod: &ObservedPod| self.kind().role(pod.role).name;
+        let workers = workers.into_iter().map(|pod| member(name(pod), self.worker_host(pod.id()), pod));
         // A retried launcher has several pods; the last one counts.
-        let launcher = observed.launcher_pods().filter(|_| self.launcher_runs_ranks()).last();
-        let launcher = launcher.map(|pod| member(labels::ROLE_LAUNCHER, self.launcher_host(), pod));
+        let launcher = observed.launcher_pods().filter(|_| self.driver().runs_ranks()).last();
+        let launcher = launcher.map(|pod| member(self.driver().role().name, self.launcher_host(), pod));
         workers.chain(launcher).collect()
+    }
+
+    fn hosts(&self, group: &Group) -> Vec<HostEntry> {
+        match group.id().run_by() {
+            RunBy::Job => vec![self.launcher_host()],
+            RunBy::Pods => {
+                let ids = (0..group.replicas()).map(|index| PodId { role: group.id(), index });
+                ids.map(|pod| self.worker_host(pod)).collect()
+            }
+        }
     }
 
     fn launcher_host(&self) -> HostEntry {
         self.host(&self.names().launcher(), 0)
     }
 
-    fn worker_host(&self, index: u32) -> HostEntry {
-        self.host(&self.names().worker(index), self.replica_index(index))
+    fn worker_host(&self, pod: PodId) -> HostEntry {
+        self.host(&self.pod_name(pod), self.replica_index(pod.index))
     }
 
     fn host(&self, host: &impl HostName, index: u32) -> HostEntry {
@@ -124,15 +126,15 @@ fn state(pod: &ObservedPod) -> MemberState {
 }
 
 /// What the template says.
-fn group(replica: &Replica) -> GroupView {
-    let pod = replica.pod_spec();
+fn group(group: &Group) -> GroupView {
+    let pod = group.pod_spec();
     let user = |of: &Value| at(of, "/securityContext/runAsUser").as_i64();
     GroupView {
-        host_network: replica.host_network(),
-        run_as_user: user(replica.container()).or_else(|| user(pod)),
-        container: container(replica.container()),
+        host_network: group.host_network(),
+        run_as_user: user(group.container()).or_else(|| user(pod)),
+        container: container(group.container()),
         claims: claims(pod),
-        annotations: annotations(replica.template()),
+        annotations: annotations(group.template()),
         ..GroupView::default()
     }
 }

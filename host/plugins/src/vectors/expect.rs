@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use coxswain_model::{
+    kind::{LAUNCHER, WORKER},
     plan::{Change, EnvValue, Plan, PodField},
     policy::{Grant, Granted},
 };
@@ -149,8 +150,8 @@ impl Role {
 impl Expect {
     /// Every difference in words.
     pub fn differences(&self, plan: &Plan, granted: &Granted) -> Vec<String> {
-        let mut found = self.launcher.differences("launcher", &granted.launcher);
-        found.extend(self.worker.differences("worker", &granted.worker));
+        let mut found = self.launcher.differences("launcher", granted.of(LAUNCHER));
+        found.extend(self.worker.differences("worker", granted.of(WORKER)));
         if let Some(expected) = &self.command {
             let command = granted.launch_command.clone().unwrap_or_default();
             found.extend(words_differ("command", expected, &command));

@@ -1,6 +1,9 @@
 //! Defaults. A job is read, never written back, so what is compared is the job as parsed.
 
-use coxswain_model::job::{CleanPodPolicy, LauncherCreation, RestartPolicy};
+use coxswain_model::{
+    job::{CleanPodPolicy, LauncherCreation},
+    kind::{self, RestartPolicy},
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -68,14 +71,14 @@ fn base_defaults_overridden() {
 #[test]
 fn launcher_defaults() {
     let job = valid(&job("foo", "bar", 0, &json!({})), None);
-    assert_eq!((job.launcher().replicas(), job.launcher().restart_policy()), (1, RestartPolicy::OnFailure));
+    assert_eq!((job.driver().replicas(), job.driver().restart_policy()), (1, RestartPolicy::OnFailure));
 }
 
 /// A worker block without `replicas` has none, which is refused.
 #[test]
 fn worker_defaults() {
     let one = valid(&job("foo", "bar", 1, &json!({})), None);
-    assert_eq!(one.worker().unwrap().restart_policy(), RestartPolicy::Never);
+    assert_eq!(one.groups().of(kind::WORKER).unwrap().restart_policy(), RestartPolicy::Never);
 
     let mut none = job("foo", "bar", 1, &json!({}));
     none["spec"]["mpiReplicaSpecs"]["Worker"].as_object_mut().unwrap().remove("replicas");

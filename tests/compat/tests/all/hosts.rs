@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use coxswain_model::{
-    observed::{ObservedLauncher, ObservedObject, ObservedPod, ObservedState, PodPhase, Role, Uid, Version},
+    kind::{RoleId, WORKER},
+    observed::{ObservedLauncher, ObservedObject, ObservedPod, ObservedState, PodPhase, Uid, Version},
     plan::File,
     view::Setting,
 };
@@ -148,7 +149,7 @@ fn host_lists_are_those_of_the_mpi_operator() {
     }
 }
 
-fn running(role: Role, index: u32, owner: &str) -> ObservedPod {
+fn running(role: RoleId, index: u32, owner: &str) -> ObservedPod {
     ObservedPod {
         role,
         index,
@@ -211,7 +212,7 @@ fn discover_hosts_lists_what_the_mpi_operator_lists() {
             object: ObservedObject { controller: Some(job.uid().clone()), ..ObservedObject::default() },
             ..ObservedLauncher::default()
         };
-        let pods = pods.iter().map(|index| running(Role::Worker, *index, "u1")).collect();
+        let pods = pods.iter().map(|index| running(WORKER, *index, "u1")).collect();
         let seen = ObservedState { launcher: Some(launcher), pods, ..ObservedState::default() };
         let files = chain("openmpi").follow(&job.view(true), &job.members(&seen)).unwrap();
 

@@ -116,7 +116,7 @@ fn workers_name_their_group_and_a_gated_launcher_does_not() {
     let desired = desired_under(&Gang::Native, &job, &ObservedState::default());
 
     let (kind, group) = desired.pod_group.unwrap();
-    let worker: Value = serde_json::from_str(&desired.workers.unwrap().manifest(0)).unwrap();
+    let worker: Value = serde_json::from_str(&desired.workers[0].manifest(0)).unwrap();
     assert_eq!(kind, Kind::NativePodGroup);
     assert_eq!(
         group["spec"],
@@ -143,7 +143,7 @@ fn policy_topology_and_claims_become_the_groups() {
     assert_eq!(violations(&job, &Gang::Native), []);
 
     let desired = desired_under(&Gang::Native, &job, &ObservedState::default());
-    let worker: Value = serde_json::from_str(&desired.workers.unwrap().manifest(0)).unwrap();
+    let worker: Value = serde_json::from_str(&desired.workers[0].manifest(0)).unwrap();
     assert_eq!(
         desired.pod_group.unwrap().1["spec"],
         json!({
@@ -163,7 +163,7 @@ fn a_template_that_names_a_group_keeps_it() {
 
     let desired = desired_under(&Gang::Native, &job, &ObservedState::default());
 
-    let worker: Value = serde_json::from_str(&desired.workers.unwrap().manifest(0)).unwrap();
+    let worker: Value = serde_json::from_str(&desired.workers[0].manifest(0)).unwrap();
     assert_eq!(desired.pod_group, None);
     assert_eq!(worker["spec"]["schedulingGroup"]["podGroupName"], "kueue");
 }
@@ -185,7 +185,9 @@ fn what_no_scheduler_could_place_is_refused_with_the_way_out() {
         policy(raw, json!({"priorityClass": "high"}));
         template(raw, "Worker")["priorityClassName"] = json!("low");
     });
-    assert!(text(&two, &Gang::Native).contains("priorityClass: is \"high\" and a template's"));
+    assert!(
+        text(&two, &Gang::Native).contains("priorityClass: is \"high\" and the priorityClassName of Worker")
+    );
 
     let unlike = job(2, |raw| {
         template(raw, "Worker")["priorityClassName"] = json!("low");
@@ -200,7 +202,7 @@ fn what_no_scheduler_could_place_is_refused_with_the_way_out() {
 
     let absent = annotated(2, &[("coxswain.dev/shared-claims", "chan")]);
     assert!(
-        text(&absent, &Gang::Native).contains("no entry of spec.resourceClaims of the workers' template")
+        text(&absent, &Gang::Native).contains("no entry of spec.resourceClaims of the template of Worker")
     );
 }
 

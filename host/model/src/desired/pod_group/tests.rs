@@ -200,7 +200,7 @@ fn a_launcher_that_comes_later_is_not_waited_for() {
 fn pods_join_the_group_as_their_scheduler_asks() {
     let job = job(&template("", &[("1", "1")]), 1, &template("", &[("1", "1")]), &Value::Null);
     let joined = |gang: &Gang| {
-        let mut pod = Pod::of(&job, job.launcher(), labels::ROLE_LAUNCHER);
+        let mut pod = Pod::of(&job, job.driver());
         join(&mut pod, &job, gang);
         pod
     };

@@ -6,9 +6,10 @@ use crate::{
     api::volumes,
     desired::{Desired, Gang, objects, pod_group::Priorities},
     job::{ValidJob, Verdict},
+    kind::{LAUNCHER, MPI_JOB},
     pin::{Digest, Pin, PinnedPlugin},
     plan::{EnvValue, File, Place},
-    policy::{Granted, GrantedEnv},
+    policy::{Grant, Granted, GrantedEnv},
 };
 
 pub fn job(manifest: Value) -> ValidJob {
@@ -49,20 +50,20 @@ pub fn file(name: &str, place: Place, content: &str) -> File {
 
 /// What the MPI Operator sets for Open MPI, and its two files.
 pub fn granted(slots: u32, hostfile: &str) -> Granted {
-    let mut granted = Granted {
-        job_files: vec![
-            file(volumes::HOSTFILE, Place::Job, hostfile),
-            file(volumes::DISCOVER_HOSTS, Place::Job, "#!/bin/sh\n"),
-        ],
-        ..Granted::default()
-    };
-    granted.launcher.env = vec![
+    let env = vec![
         variable("OMPI_MCA_orte_keep_fqdn_hostnames", "true", true),
         variable("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile", true),
         variable("OMPI_MCA_plm_rsh_args", "-o ConnectionAttempts=10", true),
         variable("OMPI_MCA_orte_set_default_slots", &slots.to_string(), true),
     ];
-    granted
+    Granted {
+        groups: vec![(MPI_JOB.role(LAUNCHER), Grant { env, ports: Vec::new() })],
+        job_files: vec![
+            file(volumes::HOSTFILE, Place::Job, hostfile),
+            file(volumes::DISCOVER_HOSTS, Place::Job, "#!/bin/sh\n"),
+        ],
+        ..Granted::default()
+    }
 }
 
 pub fn render(job: &ValidJob, granted: &Granted, gang: &Gang) -> Desired {
@@ -70,7 +71,7 @@ pub fn render(job: &ValidJob, granted: &Granted, gang: &Gang) -> Desired {
 }
 
 pub fn worker(desired: &Desired, index: u32) -> Value {
-    serde_json::from_str(&desired.workers.as_ref().unwrap().manifest(index)).unwrap()
+    serde_json::from_str(&desired.workers[0].manifest(index)).unwrap()
 }
 
 pub fn owner(name: &str) -> Value {

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use super::jobs::{self, file, variable};
 use crate::{
     desired::{self, Gang, launcher, secret},
+    kind::{MPI_JOB, WORKER},
     observed::{ObservedObject, ObservedSecret, ObservedState},
     plan::{EnvValue, Place, PodField, Port},
+    policy::Grant,
 };
 
 fn manifest() -> Value {
@@ -302,11 +304,11 @@ fn what_the_user_set_or_mounted_himself_stays_his() {
     container["volumeMounts"] =
         json!([{"name": "m", "mountPath": "/dev/shm"}, {"name": "n", "mountPath": "/etc/nccl.conf"}]);
     let mut granted = granted();
-    granted.worker.env = vec![variable("KEPT", "ours", false), variable("FORCED", "ours", true)];
-    granted.worker.env.push(variable("RANK", "", false));
-    granted.worker.env[2].value = EnvValue::Field(PodField::ReplicaIndex);
-    granted.worker.ports =
-        vec![Port { name: "a".into(), number: 9000 }, Port { name: "b".into(), number: 9001 }];
+    let mut env = vec![variable("KEPT", "ours", false), variable("FORCED", "ours", true)];
+    env.push(variable("RANK", "", false));
+    env[2].value = EnvValue::Field(PodField::ReplicaIndex);
+    let ports = vec![Port { name: "a".into(), number: 9000 }, Port { name: "b".into(), number: 9001 }];
+    granted.groups.push((MPI_JOB.role(WORKER), Grant { env, ports }));
     granted.shared_memory = Some("1Gi".into());
     granted.everywhere = vec![file("nccl.conf", Place::Everywhere("nccl-conf".into()), "")];
 

@@ -75,7 +75,7 @@ fn a_job_without_workers_has_no_gate() {
     });
 
     assert_eq!(launcher_pod(&alone)["schedulingGates"], Value::Null);
-    assert_eq!(alone.workers, None);
+    assert_eq!(alone.workers, []);
 }
 
 #[test]

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Map, json};
 
 use super::*;
+use crate::kind::WORKER;
 
 /// The obvious rendering: the three fields set in the parsed manifest.
 fn plain(pod: &Value, prefix: &str, shift: u32, index: u32) -> Value {
@@ -52,7 +53,7 @@ proptest! {
         let mut pod = json!({"metadata": metadata, "spec": spec});
         pod["metadata"]["labels"] = Value::from(labels);
 
-        let made = WorkerTemplate::new(&pod, "pi-worker-", shift).manifest(index);
+        let made = WorkerTemplate::new(pod.clone(), WORKER, "pi-worker-".to_owned(), shift).manifest(index);
 
         prop_assert_eq!(
             serde_json::from_str::<Value>(&made).unwrap(),
@@ -68,7 +69,7 @@ fn names_that_the_user_put_into_the_template_are_replaced() {
         "spec": {"hostname": "mine"},
     });
 
-    let made = WorkerTemplate::new(&pod, "pi-worker-", 1).manifest(4);
+    let made = WorkerTemplate::new(pod.clone(), WORKER, "pi-worker-".to_owned(), 1).manifest(4);
 
     assert_eq!(serde_json::from_str::<Value>(&made).unwrap(), plain(&pod, "pi-worker-", 1, 4));
     assert_eq!(made.matches("hostname").count(), 1);

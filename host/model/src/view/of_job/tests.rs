@@ -4,7 +4,8 @@ use serde_json::json;
 use super::*;
 use crate::{
     job::Verdict,
-    observed::{ObservedLauncher, ObservedObject, Role, Uid},
+    kind::{LAUNCHER, RoleId, WORKER},
+    observed::{ObservedLauncher, ObservedObject, Uid},
 };
 
 fn job(edit: impl FnOnce(&mut Value)) -> ValidJob {
@@ -44,7 +45,7 @@ fn job(edit: impl FnOnce(&mut Value)) -> ValidJob {
     }
 }
 
-fn pod(role: Role, index: u32, controller: &str) -> ObservedPod {
+fn pod(role: RoleId, index: u32, controller: &str) -> ObservedPod {
     ObservedPod {
         role,
         index,
@@ -129,15 +130,15 @@ fn annotations_of_the_job_reach_the_view() {
 
 #[test]
 fn members_are_the_jobs_own_workers_in_numeric_order() {
-    let mut foreign = pod(Role::Worker, 1, "someone");
+    let mut foreign = pod(WORKER, 1, "someone");
     foreign.ready = true;
-    let mut ready = pod(Role::Worker, 0, "u-1");
+    let mut ready = pod(WORKER, 0, "u-1");
     ready.ready = true;
-    let mut ending = pod(Role::Worker, 1, "u-1");
+    let mut ending = pod(WORKER, 1, "u-1");
     ending.deleting = true;
-    let surplus = pod(Role::Worker, 3, "u-1");
+    let surplus = pod(WORKER, 3, "u-1");
     let observed = ObservedState {
-        pods: vec![pod(Role::Worker, 2, "u-1"), foreign, ready, ending, surplus],
+        pods: vec![pod(WORKER, 2, "u-1"), foreign, ready, ending, surplus],
         ..ObservedState::default()
     };
 
@@ -160,11 +161,11 @@ fn the_launchers_last_pod_is_a_member_where_it_runs_ranks() {
         object: ObservedObject { uid: "job-1".into(), ..ObservedObject::default() },
         ..ObservedLauncher::default()
     };
-    let mut failed = pod(Role::Launcher, 0, "job-1");
+    let mut failed = pod(LAUNCHER, 0, "job-1");
     failed.phase = PodPhase::Failed;
     let observed = ObservedState {
         launcher: Some(launcher),
-        pods: vec![failed, pod(Role::Launcher, 0, "job-1")],
+        pods: vec![failed, pod(LAUNCHER, 0, "job-1")],
         ..ObservedState::default()
     };
 

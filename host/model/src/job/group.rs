@@ -1,39 +1,41 @@
-//! One role's pods.
+//! One group of pods: those of one role.
 
 use serde_json::Value;
 
-use crate::json::at;
+use crate::{
+    json::at,
+    kind::{RestartPolicy, Role, RoleId},
+};
 
-/// `restartPolicy` of a replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Kubernetes' own names")]
-pub enum RestartPolicy {
-    Never,
-    OnFailure,
-}
-
-impl RestartPolicy {
-    /// As it stands in a pod's spec.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Never => "Never",
-            Self::OnFailure => "OnFailure",
-        }
-    }
-}
-
-/// One role's pods.
+/// Pods that are alike up to their index.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replica {
+pub struct Group {
+    pub(super) role: &'static Role,
     pub(super) replicas: u32,
     pub(super) template: Value,
     pub(super) restart_policy: RestartPolicy,
+    pub(super) runs_ranks: bool,
 }
 
-impl Replica {
-    /// 1 for the launcher, at least 1 for workers.
+impl Group {
+    /// Which role of the job's kind.
+    pub fn id(&self) -> RoleId {
+        self.role.id
+    }
+
+    /// What the kind says of that role.
+    pub fn role(&self) -> &'static Role {
+        self.role
+    }
+
+    /// As many as the role allows.
     pub fn replicas(&self) -> u32 {
         self.replicas
+    }
+
+    /// Its pods execute ranks.
+    pub fn runs_ranks(&self) -> bool {
+        self.runs_ranks
     }
 
     /// `PodTemplateSpec` with at least one container, otherwise as the user wrote it.
