@@ -96,17 +96,22 @@ fn plan(days: u64) -> Plan {
 /// One job, and what happens beside it: each day once a leader stands still, each third day another component, each week an
 /// API server that has forgotten everything.
 async fn live(life: &Life, number: u64) {
-    let name = format!("pi-{number}");
+    let (name, day) = (format!("pi-{number}"), number / LIVES_A_DAY);
     let does = |deed: &Deed| users::does(&life.network, &life.holds, Team::A, deed);
     let change = |change| Deed::Change { job: name.clone(), change };
     let suspend = |suspend: bool| change(json!({"spec": {"runPolicy": {"suspend": suspend}}}));
     match number % LIVES_A_DAY {
-        50 => (0..2).for_each(|replica| life.fleet.freeze(replica, FREEZE * (1 + u32::from(replica == 0)))),
-        100 if (number / LIVES_A_DAY).is_multiple_of(3) => {
-            let version = 1 + u32::try_from(number / LIVES_A_DAY / 3 % VERSIONS).expect("a small number");
+        // Each in turn for longer than the other one, which leads from then on.
+        50 => {
+            let second = usize::from(day.is_multiple_of(2));
+            life.fleet.freeze(1 - second, 2 * FREEZE);
+            life.fleet.freeze(second, FREEZE);
+        }
+        100 if day.is_multiple_of(3) => {
+            let version = 1 + u32::try_from(day / 3 % VERSIONS).expect("a small number");
             does(&Deed::Swap { version });
         }
-        120 if (number / LIVES_A_DAY).is_multiple_of(7) => life.network.restart(true),
+        120 if day.is_multiple_of(7) => life.network.restart(true),
         _ => {}
     }
     forget_events(&life.network);

@@ -121,7 +121,7 @@ pub enum Deed {
     },
     /// Deletes the namespace.
     DeleteNamespace,
-    /// Makes an object of any kind, unless there is one of its name.
+    /// Makes an object of any kind, unless there is one of its name or a quota forbids it.
     Make {
         /// `kind`.
         kind: String,

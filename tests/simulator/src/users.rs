@@ -94,14 +94,15 @@ fn asks(inside: &Inside, team: &str, deed: &Deed) {
         Deed::Remove { kind, name } => delete(named(kind), name, Propagation::Background),
         _ => None,
     };
-    if let Some(Err(refusal)) = done.filter(|done| !is_made_already(deed, done)) {
+    if let Some(Err(refusal)) = done.filter(|done| !is_not_made(deed, done)) {
         panic!("a user is refused: {}", refusal.message);
     }
 }
 
-fn is_made_already(deed: &Deed, done: &Answer) -> bool {
+/// There is one of its name, or a quota does not let it be.
+fn is_not_made(deed: &Deed, done: &Answer) -> bool {
     matches!(deed, Deed::Make { .. })
-        && refused(done).is_some_and(|refusal| refusal.reason == "AlreadyExists")
+        && refused(done).is_some_and(|refusal| ["AlreadyExists", "Forbidden"].contains(&refusal.reason))
 }
 
 fn swap(inside: &Inside, version: u32) {
