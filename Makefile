@@ -172,7 +172,7 @@ test-gangs: images-test ## Gangs of Kubernetes' own scheduler, on a bed that has
 .PHONY: integrations
 integrations: images-integrations other-beds ## All cluster tests in their long forms, gangs, the MPI Operator, the oldest Kubernetes
 	@tests/cluster/run long
-	@for part in kube-apiserver kube-scheduler topology; do COXSWAIN_WITHOUT=$$part tests/cluster/run native_without; done
+	@for part in all kube-scheduler topology; do COXSWAIN_WITHOUT=$$part tests/cluster/run native_without; done
 	@BED_KUBERNETES=coscheduling tests/cluster/run gang:: --test-threads=1
 	@BED_KUBERNETES=oldest tests/cluster/run smoke
 

@@ -11,7 +11,7 @@
 //! | `operator` | one after another: plugins are swapped, operators killed and counted |
 //! | `gang` | in the long form alone, one after another: the operator schedules gangs, with Volcano; on a bed of its own with scheduler-plugins, too |
 //! | `native` | not among these: on a bed of its own with native gangs, one after another: Kubernetes' own scheduler places them |
-//! | `native_without` | not among these: the same on beds where the component of `COXSWAIN_WITHOUT` lacks the gate |
+//! | `native_without` | not among these: the same on beds that are without the gate of `COXSWAIN_WITHOUT` |
 //! | `namespaced` | alone: the operator of one namespace, with Roles only, in the place of the cluster's |
 //! | `switch` | in the long form alone, by itself: the MPI Operator 0.8.2 takes the operator's place, and gives it back |
 //! | `outage` | not among these: `tests/cluster/outage` runs it on a bed of another kind, alone |
