@@ -8,6 +8,8 @@ mod pod_id;
 mod reasons;
 mod restart_policy;
 mod role;
+#[cfg(test)]
+pub(crate) mod three_roles;
 
 pub use self::{
     pod_id::PodId,

@@ -35,6 +35,8 @@ pub mod plan;
 pub mod policy;
 pub mod progress;
 mod quantity;
+#[cfg(test)]
+mod several_groups;
 pub mod status;
 pub mod step;
 #[cfg(test)]

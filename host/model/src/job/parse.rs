@@ -36,14 +36,19 @@ impl ValidJob {
     /// Reads a raw job. `cluster_domain` is the operator's; a pinned job gets its own back by
     /// [`ValidJob::under_domain`].
     pub fn parse(raw: &MpiJob, cluster_domain: Option<&str>) -> Verdict {
+        Self::parse_as(&MPI_JOB, raw, cluster_domain)
+    }
+
+    /// The same of a job of any kind.
+    pub(crate) fn parse_as(kind: &'static JobKind, raw: &MpiJob, cluster_domain: Option<&str>) -> Verdict {
         let policy = raw.spec.run_policy.clone().unwrap_or_default();
         let foreign = policy.managed_by.as_deref().is_some_and(|by| by != resource::MANAGED_BY_US);
         if foreign || raw.metadata.deletion_timestamp.is_some() {
             return Verdict::NotOurs;
         }
         let mut errors = Vec::new();
-        name(&MPI_JOB, raw, &mut errors);
-        let groups = groups(&MPI_JOB, raw, &mut errors);
+        name(kind, raw, &mut errors);
+        let groups = groups(kind, raw, &mut errors);
         let slots =
             natural("spec.slotsPerWorker", i64::from(raw.spec.slots_per_worker.unwrap_or(1)), &mut errors);
         let clean = CleanPodPolicy::parse(&policy, &mut errors);
