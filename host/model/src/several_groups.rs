@@ -175,9 +175,9 @@ fn a_pod_of_any_group_that_is_lost_fails_the_job() {
 
     let update = status::next(&valid(&raw), &observed, &Outcome::default(), ended + 9.seconds());
 
-    let last = update.events.last().unwrap();
-    assert_eq!(last.reason, "WorkerLost");
-    assert!(last.message.contains("pi-server-1 failed 10 s before"), "{}", last.message);
+    let said = update.events.last().unwrap();
+    assert_eq!(said.reason, "WorkerLost");
+    assert!(said.message.contains("pi-server-1 failed 10 s before"), "{}", said.message);
 }
 
 #[test]
