@@ -77,11 +77,11 @@ pub const JOB_ANNOTATIONS: &[Annotation] = &[
     },
     Annotation {
         name: ANNOTATION_TOPOLOGY,
-        value: "the key of a node label",
+        value: "the key of a node label; under Volcano a tier, 1 or more",
         meaning: "All pods of the gang are placed on nodes with one value of this label: a rack, a block, an NVLink \
                   island. Needs `--gang-scheduling=native` and the feature gate \
                   `TopologyAwareWorkloadScheduling`; the job is refused without the former, and told where the \
-                  cluster lacks the latter",
+                  cluster lacks the latter. Under Volcano: the highest tier of its HyperNodes that the gang may span",
     },
     Annotation {
         name: ANNOTATION_SHARED_CLAIMS,

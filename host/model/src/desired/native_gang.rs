@@ -16,6 +16,7 @@ use super::{
     overlay::{self, Fields},
     owned,
     pod::Pod,
+    pod_group,
 };
 use crate::{
     api::{annotations, labels},
@@ -123,9 +124,15 @@ pub fn violations(job: &ValidJob, gang: &Gang) -> Vec<Violation> {
         found.push(Violation { path: path(annotations::ANNOTATION_GANG_SCHEDULING), text: text.to_owned() });
     }
     if !places(gang, job) {
+        // Volcano has a network topology of its own.
+        let volcano = *gang == Gang::Volcano;
+        if volcano && options.topology.is_some() && pod_group::tier(job).is_none() {
+            let text = "must be a number under Volcano: the highest tier of its HyperNodes that the gang may span, such as 1";
+            found.push(Violation { path: path(annotations::ANNOTATION_TOPOLOGY), text: text.to_owned() });
+        }
         let asked = [
             (annotations::ANNOTATION_GANG_SCHEDULING, options.gang == Some(JobGang::Native)),
-            (annotations::ANNOTATION_TOPOLOGY, options.topology.is_some()),
+            (annotations::ANNOTATION_TOPOLOGY, options.topology.is_some() && !volcano),
             (annotations::ANNOTATION_SHARED_CLAIMS, !options.shared_claims.is_empty()),
         ];
         let text = if gang.is_native() {

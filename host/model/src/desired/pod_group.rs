@@ -66,6 +66,13 @@ pub(super) fn manifest(
                     overlay::set(&mut spec, key, name);
                 }
             }
+            if let Some(tier) = tier(job) {
+                overlay::set(
+                    &mut spec,
+                    "networkTopology",
+                    json!({"mode": "hard", "highestTierAllowed": tier}),
+                );
+            }
             (Kind::VolcanoPodGroup, "scheduling.volcano.sh/v1beta1")
         }
         Gang::SchedulerPlugins(_) => {
@@ -80,6 +87,11 @@ pub(super) fn manifest(
     let digest = Digest::of(spec.to_string().as_bytes()).to_string();
     owned::annotate(&mut metadata, annotations::ANNOTATION_CONTENT, &digest);
     Some((kind, json!({"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": spec})))
+}
+
+/// The highest tier of Volcano's network topology that the gang may span, where the job names one.
+pub(super) fn tier(job: &ValidJob) -> Option<u32> {
+    job.options().topology.as_ref()?.parse().ok().filter(|tier| *tier > 0)
 }
 
 fn queue(job: &ValidJob) -> &str {

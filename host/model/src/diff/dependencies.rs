@@ -15,8 +15,8 @@ use crate::{
 
 /// Optional fields of a `PodGroup`'s spec that we own, of either kind: a patch takes away those that are not
 /// wanted any more.
-const POD_GROUP_FIELDS: [&str; 5] =
-    ["minMember", "queue", "priorityClassName", "minResources", "scheduleTimeoutSeconds"];
+const POD_GROUP_FIELDS: [&str; 6] =
+    ["minMember", "queue", "priorityClassName", "minResources", "scheduleTimeoutSeconds", "networkTopology"];
 
 /// Brings Service, ConfigMaps and Secret into being and into shape.
 pub fn steps(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Vec<Step> {

@@ -178,7 +178,9 @@ fn what_no_scheduler_could_place_is_refused_with_the_way_out() {
             .join("; ")
     };
     let topology = annotated(2, &[("coxswain.dev/topology", "rack")]);
-    assert!(text(&topology, &Gang::Volcano).contains("--gang-scheduling=native"));
+    assert!(text(&topology, &Gang::Off).contains("--gang-scheduling=native"));
+    assert!(text(&topology, &Gang::Volcano).contains("highest tier"));
+    assert_eq!(text(&annotated(2, &[("coxswain.dev/topology", "2")]), &Gang::Volcano), "");
     assert_eq!(text(&topology, &Gang::Native), "");
 
     let two = job(2, |raw| {
@@ -221,4 +223,13 @@ fn where_jobs_may_choose_only_those_are_gangs_that_ask() {
         let found = violations(job, &gang);
         assert_eq!(found[0].path, "metadata.annotations[coxswain.dev/gang-scheduling]", "{found:?}");
     }
+}
+
+#[test]
+fn volcano_takes_a_tier() {
+    let job = annotated(2, &[("coxswain.dev/topology", "2")]);
+
+    let (_, group) = desired_under(&Gang::Volcano, &job, &ObservedState::default()).pod_group.unwrap();
+
+    assert_eq!(group["spec"]["networkTopology"], json!({"mode": "hard", "highestTierAllowed": 2}));
 }
