@@ -105,6 +105,18 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_manifest_says_which_source_it_is() {
+        let described = |kind: &str| {
+            Source::described_by(&json!({"kind": kind, "metadata": {"name": "gpus"}}))
+                .map(|source| source.key())
+        };
+
+        assert_eq!(described("ResourceClaimTemplate").as_deref(), Some("resourceclaimtemplates/gpus"));
+        assert_eq!(described("ResourceClaim").as_deref(), Some("resourceclaims/gpus"));
+        assert_eq!(described("DeviceClass"), None);
+    }
+
     fn read(devices: &Value) -> (Facts, Facts) {
         let template = json!({"kind": "ResourceClaimTemplate", "spec": {"spec": {"devices": devices}}});
         let claim = json!({"kind": "ResourceClaim", "spec": {"devices": devices}});

@@ -112,7 +112,8 @@ impl Fleet {
 
     /// All of them, for good.
     pub fn end(&self) {
-        for replica in 0..self.lock().len() {
+        let count = self.lock().len();
+        for replica in 0..count {
             self.kill_for(replica, Duration::from_hours(24 * 365));
         }
     }
