@@ -1,14 +1,11 @@
 //! Everything that the watches reported, folded into rows by job: what `observe` answers from, in time proportional
 //! to the objects of the one job.
 
-use std::{
-    cmp::Reverse,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coxswain_model::{
     api::{MpiJob, resource},
-    desired::pod_group::Priorities,
+    desired::{native_gang, pod_group::Priorities},
     job::ValidJob,
     names,
     observed::{
@@ -114,7 +111,7 @@ impl Index {
 fn pod_group(rows: &[Named<ObservedPodGroup>], job: &ValidJob) -> Option<ObservedPodGroup> {
     let native = rows.iter().map(|row| &row.observed).filter(|group| group.native.is_some());
     let ours = native.filter(|group| group.object.is_controlled_by(job.uid()));
-    let current = ours.min_by_key(|group| (group.object.deleting, Reverse(group.object.version)));
+    let current = ours.max_by_key(|group| (!group.object.deleting, native_gang::start(&group.name)));
     current.cloned().or_else(|| named(rows, job.names().job()))
 }
 

@@ -47,15 +47,18 @@ impl NativeGang {
         if !places(gang, job) || job.workers() == 0 || ungrouped || names_a_group(job) {
             return None;
         }
+        let launcher = launcher_joins(job);
         // A group that somebody deletes stays for as long as it has members, and takes in those that are made anew.
         let has_members = observed.workers_of(job).any(|pod| !pod.deleting);
-        let current = group.filter(|group| !group.object.deleting || has_members);
-        let launcher = launcher_joins(job);
-        Some(Self {
-            name: current.map_or_else(|| name(job), |group| group.name.to_string()),
-            min_count: min_count(job, observed, launcher),
-            launcher,
-        })
+        let all_leave = !has_members && observed.workers_of(job).next().is_some();
+        let name = match group {
+            // Preempted, or deleted, all of them at once: those that come next are a start of their own. Not where the launcher is
+            // a member: the pods of its retries name the group that its Job was made with.
+            Some(group) if !group.object.deleting && all_leave && !launcher => next_name(job, &group.name),
+            Some(group) if !group.object.deleting || has_members => group.name.to_string(),
+            _ => name(job),
+        };
+        Some(Self { name, min_count: min_count(job, observed, launcher), launcher })
     }
 
     /// Name of the group.
@@ -200,8 +203,8 @@ fn places(gang: &Gang, job: &ValidJob) -> bool {
     }
 }
 
-/// `<job>-<5 letters of its uid>-<generation>`. Between two starts of all pods the job was suspended and resumed, which
-/// raises its generation, so that no name is used twice.
+/// `<job>-<5 letters of its uid>-<generation>`, for the first start in that generation. A job that is suspended and resumed has
+/// another generation.
 fn name(job: &ValidJob) -> String {
     let uid = job.uid().to_string();
     let letters: String = uid.chars().filter(char::is_ascii_alphanumeric).take(5).collect();
@@ -212,6 +215,27 @@ fn name(job: &ValidJob) -> String {
 fn launcher_joins(job: &ValidJob) -> bool {
     let held = job.options().start_gate || job.launcher_creation() == LauncherCreation::WaitForWorkersReady;
     !held
+}
+
+/// The name of the start after the one of that name.
+fn next_name(job: &ValidJob, of: &str) -> String {
+    let (generation, again) = start(of);
+    let name = name(job);
+    if i64::try_from(generation) != Ok(job.generation()) {
+        return name;
+    }
+    format!("{name}r{}", again.saturating_add(1))
+}
+
+/// Which start of a job the group of that name is for: the job's generation, and how often all pods were replaced in it.
+/// Later ones are greater. A name that is none of ours comes before all.
+pub fn start(name: &str) -> (u64, u64) {
+    let last = name.rsplit('-').next().unwrap_or_default();
+    let (generation, again) = last.split_once('r').unwrap_or((last, "0"));
+    match (generation.parse(), again.parse()) {
+        (Ok(generation), Ok(again)) => (generation, again),
+        _ => (0, 0),
+    }
 }
 
 /// What the job says, within its members; else an elastic job's minimum; else all of them. Never more than those that have

@@ -43,17 +43,29 @@ pub fn config(job: &ValidJob, observed: &ObservedState, wanted: &Value) -> Optio
 }
 
 /// Brings the `PodGroup` into being and into shape, if gangs are scheduled.
-pub fn pod_group(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Option<Step> {
-    let (kind, wanted) = desired.pod_group.as_ref()?;
+pub fn pod_group(job: &ValidJob, observed: &ObservedState, desired: &Desired) -> Vec<Step> {
+    let Some((kind, wanted)) = desired.pod_group.as_ref() else { return Vec::new() };
     let name = at(wanted, "/metadata/name").as_str().unwrap_or_default();
-    // A native gang of an earlier start, on its way out with its last pods, is in nobody's way.
-    let group = observed.pod_group.as_ref().filter(|group| *group.name == *name);
-    match held(job, group, |group| &group.object) {
+    // A native gang of an earlier start goes with its last pods, and is in nobody's way meanwhile.
+    let (group, earlier) = match observed.pod_group.as_ref() {
+        Some(group) if *group.name == *name => (Some(group), None),
+        other => (None, other),
+    };
+    let earlier = match held(job, earlier, |group| &group.object) {
+        Held::Ours(group) => Some(Step::Delete {
+            object: ObjectName { kind: group.kind, name: group.name.to_string() },
+            uid: group.object.uid.clone(),
+            version: None,
+        }),
+        Held::Free | Held::Taken => None,
+    };
+    let shaped = match held(job, group, |group| &group.object) {
         Held::Free => Some(create(*kind, name.to_owned(), wanted)),
         Held::Ours(group) if *kind == Kind::NativePodGroup => min_count_patch(group, wanted),
         Held::Ours(group) => pod_group_patch(name.to_owned(), group, wanted),
         Held::Taken => None,
-    }
+    };
+    shaped.into_iter().chain(earlier).collect()
 }
 
 /// Something that pods mount or refer to is being deleted and not yet gone.

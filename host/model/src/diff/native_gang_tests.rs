@@ -109,3 +109,19 @@ fn a_launcher_that_is_a_member_is_made_anew_as_its_template_names_the_group() {
     assert!(steps.contains(&"delete Job pi-launcher".to_owned()), "{steps:?}");
     assert!(!steps.iter().any(|step| step.starts_with("resume")), "{steps:?}");
 }
+
+#[test]
+fn what_was_preempted_as_a_whole_starts_anew_in_a_group_of_its_own() {
+    let job = job(2, &[], false);
+    let mut observed = complete(&job);
+    observed.pods.retain(|pod| pod.gate.is_none());
+    observed.pod_group = Some(group(&job, "pi-job1-2", 2, false));
+    observed.pods.iter_mut().for_each(|pod| pod.deleting = true);
+    observed.pods.remove(0);
+
+    let steps = all(&job, &observed);
+
+    for step in ["create PodGroup pi-job1-2r1", "create workers [0]", "delete PodGroup pi-job1-2"] {
+        assert!(steps.contains(&step.to_owned()), "{step}: {steps:?}");
+    }
+}

@@ -106,6 +106,16 @@ fn each_start_has_a_name_of_its_own_and_a_worker_made_anew_joins_the_others() {
     assert_eq!(named(&with(group(&job, "pi-job1-1", true), vec![runs.clone()])).unwrap(), "pi-job1-1");
     // Resumed while the pods of the earlier start terminate.
     assert_eq!(named(&with(group(&job, "pi-job1-1", true), vec![leaving])).unwrap(), "pi-job1-3");
+    // Preempted, all of them, and again: those that come next must not count those that go.
+    let mut goes = worker(&job, 0);
+    goes.deleting = true;
+    assert_eq!(named(&with(group(&job, "pi-job1-1", false), vec![goes.clone()])).unwrap(), "pi-job1-3");
+    assert_eq!(named(&with(group(&job, "pi-job1-3", false), vec![goes.clone()])).unwrap(), "pi-job1-3r1");
+    assert_eq!(named(&with(group(&job, "pi-job1-3r1", false), vec![goes.clone()])).unwrap(), "pi-job1-3r2");
+    assert_eq!(
+        named(&with(group(&job, "pi-job1-3r1", false), vec![goes, runs.clone()])).unwrap(),
+        "pi-job1-3r1"
+    );
     // Started before the operator knew of native gangs.
     assert_eq!(named(&ObservedState { pods: vec![runs], ..ObservedState::default() }), None);
 }
@@ -232,4 +242,11 @@ fn volcano_takes_a_tier() {
     let (_, group) = desired_under(&Gang::Volcano, &job, &ObservedState::default()).pod_group.unwrap();
 
     assert_eq!(group["spec"]["networkTopology"], json!({"mode": "hard", "highestTierAllowed": 2}));
+}
+
+#[test]
+fn later_starts_are_greater() {
+    let names = ["pi", "pi-12345-2", "pi-12345-3", "pi-12345-3r1", "pi-12345-3r10", "pi-12345-10"];
+
+    assert!(names.map(start).is_sorted(), "{:?}", names.map(start));
 }
