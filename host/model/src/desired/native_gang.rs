@@ -16,7 +16,6 @@ use super::{
     overlay::{self, Fields},
     owned,
     pod::Pod,
-    pod_group,
 };
 use crate::{
     api::{annotations, labels},
@@ -129,7 +128,7 @@ pub fn violations(job: &ValidJob, gang: &Gang) -> Vec<Violation> {
     if !places(gang, job) {
         // Volcano has a network topology of its own.
         let volcano = *gang == Gang::Volcano;
-        if volcano && options.topology.is_some() && pod_group::tier(job).is_none() {
+        if volcano && options.topology.is_some() && options.topology_tier().is_none() {
             let text = "must be a number under Volcano: the highest tier of its HyperNodes that the gang may span, such as 1";
             found.push(Violation { path: path(annotations::ANNOTATION_TOPOLOGY), text: text.to_owned() });
         }

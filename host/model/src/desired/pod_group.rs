@@ -66,7 +66,7 @@ pub(super) fn manifest(
                     overlay::set(&mut spec, key, name);
                 }
             }
-            if let Some(tier) = tier(job) {
+            if let Some(tier) = job.options().topology_tier() {
                 overlay::set(
                     &mut spec,
                     "networkTopology",
@@ -87,11 +87,6 @@ pub(super) fn manifest(
     let digest = Digest::of(spec.to_string().as_bytes()).to_string();
     owned::annotate(&mut metadata, annotations::ANNOTATION_CONTENT, &digest);
     Some((kind, json!({"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": spec})))
-}
-
-/// The highest tier of Volcano's network topology that the gang may span, where the job names one.
-pub(super) fn tier(job: &ValidJob) -> Option<u32> {
-    job.options().topology.as_ref()?.parse().ok().filter(|tier| *tier > 0)
 }
 
 fn queue(job: &ValidJob) -> &str {

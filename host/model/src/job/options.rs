@@ -134,6 +134,11 @@ impl JobOptions {
         if errors.is_empty() { Ok(options) } else { Err(errors) }
     }
 
+    /// The topology as Volcano has it: the highest tier that the gang may span, where the job names one.
+    pub fn topology_tier(&self) -> Option<u32> {
+        self.topology.as_ref()?.parse().ok().filter(|tier| *tier > 0)
+    }
+
     /// Reads `value` as that of annotation `key`, which the job may call by its earlier name `written`.
     fn read(&mut self, written: &str, key: &str, value: &str) -> Result<(), FieldError> {
         let path = || format!("metadata.annotations[{written}]");
