@@ -127,11 +127,7 @@ pub async fn operate(
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    let (seen, leads) = (sight.clone(), leadership.clone());
-    let unsynced: Unsynced = Arc::new(move || seen.unsynced().iter().map(ToString::to_string).collect());
-    world::show(&unsynced);
-    let leader_election = Arc::new(move || leads.is_healthy(election::UNHEALTHY));
-    serve_health(&mut tasks, options.health_port, Checks { leader_election, unsynced }).await?;
+    serve_health(&mut tasks, options.health_port, checks(&sight, &leadership)).await?;
     let sources = serve::metrics::Sources {
         metrics: Arc::clone(&live.metrics),
         counts: Arc::clone(&counts),
@@ -310,6 +306,14 @@ async fn sweep(watches: Watches, gang: Gang) {
             (watches.wake)(job, Cause::Other);
         }
     }
+}
+
+/// What the probes ask, and whoever looks at this process from outside.
+fn checks(sight: &Sight, leadership: &Leadership) -> Checks {
+    let (sight, leadership) = (sight.clone(), leadership.clone());
+    let unsynced: Unsynced = Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect());
+    world::show(&unsynced);
+    Checks { leader_election: Arc::new(move || leadership.is_healthy(election::UNHEALTHY)), unsynced }
 }
 
 /// `/healthz` and `/readyz`; port 0 is none.
