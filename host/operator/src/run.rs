@@ -89,13 +89,6 @@ async fn run(options: Options) -> anyhow::Result<()> {
     operate(options, client, for_lease, termination_signal()).await
 }
 
-/// What `/readyz` answers for, also to a simulator that looks.
-fn unsynced(sight: Sight) -> Unsynced {
-    let unsynced: Unsynced = Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect());
-    world::show(&unsynced);
-    unsynced
-}
-
 /// The operator between these clients, until `termination_signal`. Ends with an error only where the configuration, or a task, is
 /// broken: whatever the API server answers. If it is dropped, all of it ends at once, as a process that is killed.
 pub async fn operate(
@@ -133,10 +126,7 @@ pub async fn operate(
     kinds.push(Kind { name: plugins::KIND, listed: plugins_ready, is_vital: false });
     let sight = Sight::new(kinds, watches.last_activity.clone());
     tasks.spawn("sweep", sweep(watches, options.gang.clone()));
-    let leads = leadership.clone();
-    let unsynced = unsynced(sight.clone());
-    let leader_election = Arc::new(move || leads.is_healthy(election::UNHEALTHY));
-    serve_health(&mut tasks, options.health_port, Checks { leader_election, unsynced }).await?;
+    serve_health(&mut tasks, options.health_port, checks(&sight, &leadership)).await?;
     let sources = serve::metrics::Sources {
         metrics: Arc::clone(&live.metrics),
         counts: Arc::clone(&counts),
@@ -311,6 +301,14 @@ async fn sweep(watches: Watches, gang: Gang) {
             (watches.wake)(job, Cause::Other);
         }
     }
+}
+
+/// What the probes ask, and whoever looks at this process from outside.
+fn checks(sight: &Sight, leadership: &Leadership) -> Checks {
+    let (sight, leadership) = (sight.clone(), leadership.clone());
+    let unsynced: Unsynced = Arc::new(move || sight.unsynced().iter().map(ToString::to_string).collect());
+    world::show(&unsynced);
+    Checks { leader_election: Arc::new(move || leadership.is_healthy(election::UNHEALTHY)), unsynced }
 }
 
 /// `/healthz` and `/readyz`; port 0 is none.
