@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use tower::service_fn;
 
 use super::*;
+use coxswain_cluster::key::JobKey;
 
 /// What the API server is like.
 #[derive(Clone, Default)]
