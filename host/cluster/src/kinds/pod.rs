@@ -7,17 +7,16 @@ use coxswain_model::{
     observed::{ObservedPod, PodFailure, PodPhase, Uid, Version},
 };
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use serde::Deserialize;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, de::IgnoredAny};
 use std::cmp::Ordering;
 
-use super::condition::Condition;
 use crate::{
     index::Index,
     key::JobKey,
     kind::{Facts, Watched, Written},
     limiter::Flow,
-    metadata::{controller, labelled, slim, uid, version},
+    metadata::clipped,
     table::{Row, Table},
 };
 
@@ -25,10 +24,39 @@ use crate::{
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct DecodedPod {
-    #[serde(deserialize_with = "slim")]
-    metadata: ObjectMeta,
+    metadata: PodMeta,
     spec: Spec,
     status: Status,
+}
+
+/// Of the metadata what makes the row, and nothing that would be built to be dropped: pods are most of what is watched.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<IgnoredAny>,
+    labels: Option<Labels>,
+    owner_references: Option<Vec<Owner>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Labels {
+    #[serde(rename = "training.kubeflow.org/job-name")]
+    job: Option<String>,
+    #[serde(rename = "training.kubeflow.org/job-role")]
+    role: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Owner {
+    uid: String,
+    controller: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -46,7 +74,7 @@ struct Gate {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Status {
-    phase: String,
+    phase: Phase,
     reason: String,
     message: String,
     conditions: Option<Vec<Condition>>,
@@ -54,12 +82,50 @@ struct Status {
     containers: Option<Vec<ContainerStatus>>,
 }
 
+/// A phase that a later Kubernetes may add is none that has ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+enum Phase {
+    Running,
+    Succeeded,
+    Failed,
+    Unknown,
+    #[default]
+    #[serde(other)]
+    Pending,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: ConditionKind,
+    status: ConditionStatus,
+    #[serde(rename = "lastTransitionTime")]
+    last_transition_time: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+enum ConditionKind {
+    Ready,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+enum ConditionStatus {
+    True,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
 impl Status {
     /// When a pod that has ended did so. A pod that was evicted or whose node is gone may not say so of its containers.
     fn finished(&self) -> Option<Timestamp> {
         let containers = self.containers.iter().flatten();
         let ended = containers.filter_map(|one| one.state.terminated.as_ref()?.finished_at).max();
-        let is_ready = |condition: &&Condition| condition.kind == "Ready";
+        let is_ready = |condition: &&Condition| condition.kind == ConditionKind::Ready;
         ended.or_else(|| self.conditions.iter().flatten().find(is_ready)?.last_transition_time)
     }
 
@@ -105,35 +171,39 @@ impl Watched for DecodedPod {
 
     fn row(self) -> Option<(JobKey, ObservedPod)> {
         let Self { metadata: meta, spec, status } = self;
-        let job = labelled(&meta, labels::LABEL_JOB_NAME)?;
+        let label = meta.labels.unwrap_or_default();
+        let job = JobKey::new(&meta.namespace?, &label.job?);
         let name = meta.name.as_deref()?;
-        let role = meta.labels.as_ref()?.get(labels::LABEL_JOB_ROLE)?.as_str();
-        let role = MPI_JOB.named(role)?;
+        let role = MPI_JOB.named(&label.role?)?;
         let (index, name) = match role.id.run_by() {
             RunBy::Job => (0, name.into()),
             RunBy::Pods => (PodName::index(name, &job.name, role.name)?, Box::default()),
         };
         let role = role.id;
         let gates = spec.scheduling_gates.unwrap_or_default();
-        let phase = match status.phase.as_str() {
-            "Running" => PodPhase::Running,
-            "Succeeded" => PodPhase::Succeeded,
-            "Failed" => PodPhase::Failed,
-            "Unknown" => PodPhase::Unknown,
-            _ => PodPhase::Pending,
+        let phase = match status.phase {
+            Phase::Running => PodPhase::Running,
+            Phase::Succeeded => PodPhase::Succeeded,
+            Phase::Failed => PodPhase::Failed,
+            Phase::Unknown => PodPhase::Unknown,
+            Phase::Pending => PodPhase::Pending,
         };
         let finished = status.finished();
         let attempt = status.started().filter(|_| role.is_driver()).map(Box::new);
         let failure = (phase == PodPhase::Failed)
             .then(|| Box::new(PodFailure { reason: status.reason, message: status.message, finished }));
-        let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
+        let is_ready = |condition: &Condition| {
+            (condition.kind, condition.status) == (ConditionKind::Ready, ConditionStatus::True)
+        };
+        let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+
         let row = ObservedPod {
             role,
             index,
             name,
-            uid: uid(&meta),
-            version: version(&meta),
-            controller: controller(&meta),
+            uid: Uid::from(meta.uid.as_deref().unwrap_or_default()),
+            version: Version::from(meta.resource_version.as_deref().unwrap_or_default()),
+            controller: owner.map(|owner| Uid::from(clipped(&owner.uid))),
             created: meta.creation_timestamp.map_or(Timestamp::UNIX_EPOCH, |Time(time)| time),
             phase,
             ready: status.conditions.iter().flatten().any(is_ready),

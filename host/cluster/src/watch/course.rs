@@ -10,6 +10,8 @@ use super::message::{ListMeta, Status};
 
 /// The first pause; each further one is twice as long.
 const FIRST: Duration = Duration::from_millis(500);
+/// The first one behind a page that came: of hundreds of pages some fail, and everybody waits for the last one.
+const FIRST_OF_PAGE: Duration = Duration::from_millis(50);
 /// The longest one, unless the API server asks for more: what has been away is seen again within that time.
 const LONGEST: Duration = Duration::from_secs(15);
 /// The API server is left alone for as long as it asks, up to here: no answer blinds a replica for hours.
@@ -148,12 +150,20 @@ impl Course {
         self.lists = 0;
     }
 
-    /// `dice` is in 0..1: half of the pause is left to chance, so that a thousand watches do not come back at once.
     fn pause(&self, dice: f64) -> Duration {
-        let attempts = self.failures.max(self.lists).saturating_sub(1).min(10);
+        let goes_on = matches!(self.ask, Ask::List { token: Some(_) });
+        if goes_on && self.failures <= 1 {
+            return jittered(FIRST_OF_PAGE, dice);
+        }
+        let attempts = self.failures.max(self.lists).saturating_sub(1 + u32::from(goes_on)).min(10);
         let longest = FIRST.saturating_mul(1 << attempts).min(LONGEST);
-        longest.mul_f64(0.5 + dice.clamp(0.0, 1.0) / 2.0)
+        jittered(longest, dice)
     }
+}
+
+/// `dice` is in 0..1: half of the pause is left to chance, so that a thousand watches do not come back at once.
+fn jittered(longest: Duration, dice: f64) -> Duration {
+    longest.mul_f64(0.5 + dice.clamp(0.0, 1.0) / 2.0)
 }
 
 /// The same request would be refused again: a token or version that is not understood, a kind that is gone. Not what

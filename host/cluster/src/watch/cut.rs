@@ -13,6 +13,9 @@ const MOST_AROUND: usize = 1 << 20;
 /// A key longer than those that matter need not be kept whole.
 const LONGEST_KEY: usize = 16;
 
+/// Most bytes that are set aside for an object that has only begun: a large one must not make room for many small ones.
+const LARGEST_USUAL: usize = 8 << 10;
+
 /// One object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
@@ -57,6 +60,8 @@ pub struct Cutter {
     /// The object under way, and the depth at which it stands.
     cut: Option<(Cut, usize)>,
     around: Vec<u8>,
+    /// Bytes of the object before: the next one has about as many, up to [`LARGEST_USUAL`].
+    usual: usize,
 }
 
 impl Cutter {
@@ -64,43 +69,75 @@ impl Cutter {
     pub fn push(&mut self, bytes: &[u8], found: &mut impl FnMut(Piece)) -> Result<(), Garbled> {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
-            // Inside of an object's strings nothing matters but their ends.
-            if self.in_string && !self.escaped {
-                let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len());
-                if plain > 0 {
-                    let (text, more) = rest.split_at(plain);
-                    self.text(text);
-                    rest = more;
-                    continue;
-                }
+            if self.cut.is_some() {
+                let own = self.object(rest, found);
+                rest = rest.get(own..).unwrap_or_default();
+            } else {
+                self.byte(byte, found)?;
+                rest = after;
             }
-            self.byte(byte, found)?;
-            rest = after;
         }
         if self.around.len() > MOST_AROUND { Err(Garbled) } else { Ok(()) }
     }
 
-    /// Text of a string.
-    fn text(&mut self, text: &[u8]) {
-        if let Some((cut, _)) = &mut self.cut {
-            cut.json.extend_from_slice(text);
-            return;
+    /// The object under way, up to its end or that of the bytes, which are nearly all of an answer: copied at once. Returns how
+    /// many are its own.
+    fn object(&mut self, bytes: &[u8], found: &mut impl FnMut(Piece)) -> usize {
+        let Some((mut cut, base)) = self.cut.take() else { return 0 };
+        let mut own = 0;
+        for &byte in bytes {
+            own += 1;
+            if self.in_string {
+                self.in_string(byte);
+                continue;
+            }
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    cut.depth = cut.depth.max(self.depth - base);
+                    cut.maps += usize::from(byte == b'{');
+                }
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == base {
+                        break;
+                    }
+                }
+                b',' => cut.values += 1,
+                _ => {}
+            }
         }
-        self.around.extend_from_slice(text);
-        if self.depth == 1 {
-            self.key.extend(text.iter().take(LONGEST_KEY));
+        cut.json.extend_from_slice(bytes.get(..own).unwrap_or_default());
+        if self.depth > base {
+            self.cut = Some((cut, base));
+            return own;
+        }
+        self.usual = cut.json.len().min(LARGEST_USUAL);
+        if !self.in_items {
+            self.around.extend_from_slice(b"null");
+        }
+        found(Piece::Object(cut));
+        own
+    }
+
+    fn in_string(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = true,
+            b'"' => self.in_string = false,
+            _ => {}
         }
     }
 
+    /// One byte that stands around the objects, or begins one.
     fn byte(&mut self, byte: u8, found: &mut impl FnMut(Piece)) -> Result<(), Garbled> {
         if self.in_string {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
+            self.in_string(byte);
+            if self.depth == 1 && self.in_string && self.key.len() < LONGEST_KEY {
+                self.key.push(byte);
             }
-            self.keep(byte);
+            self.around.push(byte);
             return Ok(());
         }
         match byte {
@@ -111,17 +148,10 @@ impl Cutter {
                 if self.depth == 1 {
                     self.key.clear();
                 }
-                self.keep(byte);
+                self.around.push(byte);
             }
-            b',' if self.cut.is_none() && self.in_items && self.depth == 2 => {}
-            _ if self.depth > 0 => {
-                if byte == b','
-                    && let Some((cut, _)) = &mut self.cut
-                {
-                    cut.values += 1;
-                }
-                self.keep(byte);
-            }
+            b',' if self.in_items && self.depth == 2 => {}
+            _ if self.depth > 0 => self.around.push(byte),
             _ if byte.is_ascii_whitespace() => {}
             _ => return Err(Garbled),
         }
@@ -129,51 +159,29 @@ impl Cutter {
     }
 
     fn open(&mut self, byte: u8) {
-        if self.cut.is_none() {
-            let is_item = self.in_items && self.depth == 2;
-            let is_object = self.depth == 1 && self.key == b"object";
-            if byte == b'{' && (is_item || is_object) {
-                self.cut = Some((Cut::default(), self.depth));
-            } else if byte == b'[' && self.depth == 1 && self.key == b"items" {
-                self.in_items = true;
-            }
-        }
+        let is_item = self.in_items && self.depth == 2;
+        let is_object = self.depth == 1 && self.key == b"object";
         self.depth += 1;
-        if let Some((cut, base)) = &mut self.cut {
-            cut.depth = cut.depth.max(self.depth - *base);
-            cut.maps += usize::from(byte == b'{');
+        if byte == b'{' && (is_item || is_object) {
+            let mut json = Vec::with_capacity(self.usual);
+            json.push(byte);
+            self.cut = Some((Cut { json, depth: 1, maps: 1, values: 0 }, self.depth - 1));
+            return;
         }
-        self.keep(byte);
+        self.in_items |= byte == b'[' && self.depth == 2 && self.key == b"items";
+        self.around.push(byte);
     }
 
     fn close(&mut self, byte: u8, found: &mut impl FnMut(Piece)) -> Result<(), Garbled> {
-        self.keep(byte);
+        self.around.push(byte);
         self.depth = self.depth.checked_sub(1).ok_or(Garbled)?;
-        match self.cut.take() {
-            Some((cut, base)) if base == self.depth => {
-                if !self.in_items {
-                    self.around.extend_from_slice(b"null");
-                }
-                found(Piece::Object(cut));
-            }
-            Some(cut) => self.cut = Some(cut),
-            None => {
-                if self.depth == 1 {
-                    self.in_items = false;
-                }
-                if self.depth == 0 {
-                    found(Piece::Around(std::mem::take(&mut self.around)));
-                }
-            }
+        if self.depth == 1 {
+            self.in_items = false;
+        }
+        if self.depth == 0 {
+            found(Piece::Around(std::mem::take(&mut self.around)));
         }
         Ok(())
-    }
-
-    fn keep(&mut self, byte: u8) {
-        match &mut self.cut {
-            Some((cut, _)) => cut.json.push(byte),
-            None => self.around.push(byte),
-        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! What stands around the objects: a page's tokens, an event's type, a refusal.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
+};
 
 use super::cut::{Cut, Piece};
 
@@ -131,10 +136,75 @@ fn event(kind: &str, object: Option<Cut>, around: &[u8]) -> (Event, Option<Strin
     (event, version)
 }
 
-/// `metadata.resourceVersion`, whatever else the object holds.
+/// `metadata.resourceVersion`, whatever else the object holds. It stands near the beginning, and nothing behind it is looked
+/// at: the whole object is read but once, for its row.
 fn version(json: &[u8]) -> Option<String> {
-    let object: Page = serde_json::from_slice(json).ok()?;
-    Some(object.metadata.resource_version).filter(|version| !version.is_empty())
+    let mut version = None;
+    let at = At { path: &["metadata", "resourceVersion"], found: &mut version };
+    // An error is also how it ends early.
+    let _ = at.deserialize(&mut serde_json::Deserializer::from_slice(json));
+    version.filter(|version| !version.is_empty())
+}
+
+/// A text at the end of a path of keys.
+struct At<'a> {
+    path: &'static [&'static str],
+    found: &'a mut Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for At<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        if self.path.is_empty() {
+            *self.found = Some(String::deserialize(from)?);
+            return Err(D::Error::custom("found"));
+        }
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for At<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Some((key, path)) = self.path.split_first() else { return Ok(()) };
+        while let Some(is_it) = map.next_key_seed(Is(key))? {
+            if is_it {
+                map.next_value_seed(At { path, found: &mut *self.found })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a key is this one.
+struct Is(&'static str);
+
+impl<'de> DeserializeSeed<'de> for Is {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Is {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
+        Ok(key == self.0)
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +239,25 @@ mod tests {
         );
 
         assert_eq!(version(deep.as_bytes()).as_deref(), Some("9"));
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_object_and_of_nothing_in_it() {
+        let of = |json: &str| version(json.as_bytes());
+
+        let nested = r#"{"spec":{"metadata":{"resourceVersion":"1"}},"metadata":{"labels":{"resourceVersion":"2"},
+            "resourceVersion":"3","x":0},"x":1}"#;
+        assert_eq!(of(nested).as_deref(), Some("3"));
+        assert_eq!(of(r#"{"metadata":{"resource\u0056ersion":"4"}}"#).as_deref(), Some("4"));
+        for without in [
+            r#"{"metadata":{"resourceVersion":""}}"#,
+            r#"{"metadata":null}"#,
+            "{}",
+            "null",
+            r#"{"metadata":{"#,
+        ] {
+            assert_eq!(of(without), None, "{without}");
+        }
     }
 
     #[test]

@@ -170,7 +170,8 @@ async fn a_list_of_450_pages_ends_although_one_in_a_hundred_fails() {
         page(1000, &token, &[job(&format!("job-{number}"), number, number + 1)])
     });
 
-    bench.lists_all_within(Duration::from_mins(1)).await;
+    // The answers take 5 ms each here, 2.3 s in all; the rest are pauses.
+    bench.lists_all_within(Duration::from_millis(2_600)).await;
 
     assert_eq!(bench.jobs().len(), 450);
     assert!(bench.server.asked().len() <= 456, "{} requests", bench.server.asked().len());
