@@ -217,6 +217,17 @@ pub struct ObservedPod {
     pub attempt: Option<Box<Timestamp>>,
     /// `status.reason` and `status.message` of a failed pod.
     pub failure: Option<Box<PodFailure>>,
+    /// What keeps a pod that has not ended from being Ready, as far as Kubernetes says so.
+    pub blocker: Option<Box<PodBlocker>>,
+}
+
+/// Why a pod is not Ready, in Kubernetes' words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodBlocker {
+    /// `Unschedulable`, `PreemptionByScheduler`, `ImagePullBackOff`, `CrashLoopBackOff` and the like.
+    pub reason: Box<str>,
+    /// The beginning of what is said about it.
+    pub message: Box<str>,
 }
 
 /// Why a pod failed.

@@ -135,6 +135,7 @@ pub fn worker(job: &ValidJob, index: u32) -> ObservedPod {
         gate: None,
         attempt: None,
         failure: None,
+        blocker: None,
     }
 }
 
@@ -154,6 +155,7 @@ pub fn launcher_pod(name: &str) -> ObservedPod {
         gate: Some(0),
         attempt: None,
         failure: None,
+        blocker: None,
     }
 }
 

@@ -79,6 +79,7 @@ fn observed(job: &ValidJob) -> ObservedState {
         gate: None,
         attempt: None,
         failure: None,
+        blocker: None,
     };
     ObservedState { pods: (0..job.workers()).map(pod).collect(), ..ObservedState::default() }
 }

@@ -4,7 +4,7 @@ use coxswain_model::{
     api::{labels, scheduling},
     kind::{MPI_JOB, RunBy},
     names::PodName,
-    observed::{ObservedPod, PodFailure, PodPhase, Uid, Version},
+    observed::{ObservedPod, PodBlocker, PodFailure, PodPhase, Uid, Version},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -78,6 +78,8 @@ struct Status {
     reason: String,
     message: String,
     conditions: Option<Vec<Condition>>,
+    #[serde(rename = "initContainerStatuses")]
+    init_containers: Option<Vec<ContainerStatus>>,
     #[serde(rename = "containerStatuses")]
     containers: Option<Vec<ContainerStatus>>,
 }
@@ -102,11 +104,15 @@ struct Condition {
     status: ConditionStatus,
     #[serde(rename = "lastTransitionTime")]
     last_transition_time: Option<Timestamp>,
+    reason: Option<String>,
+    message: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 enum ConditionKind {
     Ready,
+    PodScheduled,
+    DisruptionTarget,
     #[default]
     #[serde(other)]
     Other,
@@ -115,6 +121,7 @@ enum ConditionKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 enum ConditionStatus {
     True,
+    False,
     #[default]
     #[serde(other)]
     Other,
@@ -129,10 +136,31 @@ impl Status {
         ended.or_else(|| self.conditions.iter().flatten().find(is_ready)?.last_transition_time)
     }
 
+    /// Why it is not Ready: it is taken away, finds no place, or a container waits for more than its turn.
+    fn blocker(&self) -> Option<PodBlocker> {
+        let condition = |kind, status| {
+            let found =
+                self.conditions.iter().flatten().find(|one| (one.kind, one.status) == (kind, status))?;
+            Some((found.reason.as_deref()?, found.message.as_deref()))
+        };
+        let containers = || self.init_containers.iter().chain(&self.containers).flatten();
+        let waiting = |one: &'_ ContainerStatus| {
+            let waiting = one.state.waiting.as_ref()?;
+            let reason = waiting.reason.clone().filter(|reason| !STARTING.contains(&reason.as_str()))?;
+            Some((reason, waiting.message.clone()))
+        };
+        let (reason, message) = condition(ConditionKind::DisruptionTarget, ConditionStatus::True)
+            .or_else(|| condition(ConditionKind::PodScheduled, ConditionStatus::False))
+            .map(|(reason, message)| (reason.to_owned(), message.map(str::to_owned)))
+            .or_else(|| containers().find_map(waiting))?;
+        let kept = |text: &str| text.get(..text.floor_char_boundary(MOST_MESSAGE)).unwrap_or_default().into();
+        Some(PodBlocker { reason: clipped(&reason).into(), message: kept(&message.unwrap_or_default()) })
+    }
+
     /// When the last of its containers started, restarts included.
     fn started(&self) -> Option<Timestamp> {
         let started = |one: &ContainerStatus| {
-            let ContainerState { running, terminated } = &one.state;
+            let ContainerState { running, terminated, .. } = &one.state;
             running.as_ref().or(terminated.as_ref())?.started_at
         };
         self.containers.iter().flatten().filter_map(started).max()
@@ -148,9 +176,22 @@ struct ContainerStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct ContainerState {
+    waiting: Option<Waiting>,
     running: Option<Span>,
     terminated: Option<Span>,
 }
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Waiting {
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+/// What every container waits for before it starts.
+const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+/// The scheduler's words list every node's reason; what is most frequent comes first.
+const MOST_MESSAGE: usize = 256;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -189,12 +230,18 @@ impl Watched for DecodedPod {
             Phase::Pending => PodPhase::Pending,
         };
         let finished = status.finished();
+        let blocker = status.blocker();
         let attempt = status.started().filter(|_| role.is_driver()).map(Box::new);
         let failure = (phase == PodPhase::Failed)
             .then(|| Box::new(PodFailure { reason: status.reason, message: status.message, finished }));
         let is_ready = |condition: &Condition| {
             (condition.kind, condition.status) == (ConditionKind::Ready, ConditionStatus::True)
         };
+        let ready = status.conditions.iter().flatten().any(is_ready);
+        let blocker = blocker.filter(|_| {
+            !matches!(phase, PodPhase::Succeeded | PodPhase::Failed)
+                && (!ready || meta.deletion_timestamp.is_some())
+        });
         let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
 
         let row = ObservedPod {
@@ -206,11 +253,12 @@ impl Watched for DecodedPod {
             controller: owner.map(|owner| Uid::from(clipped(&owner.uid))),
             created: meta.creation_timestamp.map_or(Timestamp::UNIX_EPOCH, |Time(time)| time),
             phase,
-            ready: status.conditions.iter().flatten().any(is_ready),
+            ready,
             deleting: meta.deletion_timestamp.is_some(),
             gate: gates.iter().position(|gate| gate.name == scheduling::GATE_WORKERS),
             attempt,
             failure,
+            blocker: blocker.map(Box::new),
         };
         Some((job, row))
     }
@@ -277,11 +325,12 @@ impl Row for ObservedPod {
             gate,
             attempt,
             failure,
+            blocker,
         } = self;
         (*role, *index, *created, *phase) == (other.role, other.index, other.created, other.phase)
             && (*ready, *deleting, *gate) == (other.ready, other.deleting, other.gate)
             && (name, uid, controller) == (&other.name, &other.uid, &other.controller)
-            && (attempt, failure) == (&other.attempt, &other.failure)
+            && (attempt, failure, blocker) == (&other.attempt, &other.failure, &other.blocker)
     }
 
     fn asks_dns(&self) -> bool {

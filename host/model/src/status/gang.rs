@@ -5,7 +5,7 @@ use super::draft::{Draft, shorten};
 use crate::{
     condition,
     job::ValidJob,
-    observed::{ObservedNativeGang, ObservedPod, ObservedState, PodPhase},
+    observed::{ObservedNativeGang, ObservedPod, ObservedState, PodBlocker, PodPhase},
 };
 
 /// What holds a gang back, the worst first.
@@ -17,12 +17,14 @@ enum Blocker {
     ClaimsNotShared,
     /// Members run although the scheduler never looked at their group.
     GangNotEnforced,
+    /// The scheduler takes the members' places for others.
+    Preempted,
     /// The scheduler says why.
     Scheduler { reason: String, message: String },
     /// There are fewer members than the group starts with, or the scheduler has not looked yet.
     WaitingForMembers { members: usize, least: u32 },
-    /// All are placed, and some are not Ready.
-    NotReady,
+    /// Some have a place and are not Ready: what the first of them says that says anything.
+    NotReady { pod: Option<(String, PodBlocker)> },
 }
 
 impl Draft<'_> {
@@ -70,16 +72,29 @@ fn blocker(
     let workers = || observed.wanted_workers_of(job).filter(|pod| !pod.deleting);
     let runs = workers().any(|pod| pod.phase == PodPhase::Running);
     let all_ready = u32::try_from(ready).is_ok_and(|ready| ready >= job.workers());
+    let preempted = |pod: &ObservedPod| {
+        pod.blocker.as_ref().is_some_and(|blocker| &*blocker.reason == "PreemptionByScheduler")
+    };
+    if observed.wanted_workers_of(job).any(preempted) {
+        return Some(Blocker::Preempted);
+    }
+    let not_ready = || {
+        let said = workers().filter(|pod| !pod.ready).find_map(|pod| {
+            let blocker = pod.blocker.as_deref()?;
+            Some((job.pod_name(pod.id()).to_string(), blocker.clone()))
+        });
+        Blocker::NotReady { pod: said }
+    };
     match &gang.scheduled {
         // A member runs some time after the scheduler has written what it decided; this much after is no race.
         None if all_ready => Some(Blocker::GangNotEnforced),
-        None if runs => Some(Blocker::NotReady),
+        None if runs => Some(not_ready()),
         None => Some(Blocker::WaitingForMembers { members: workers().count(), least: gang.min_count }),
         Some(scheduled) if !scheduled.holds => Some(Blocker::Scheduler {
             reason: scheduled.reason.to_string(),
             message: scheduled.message.to_string(),
         }),
-        Some(_) => (!all_ready).then_some(Blocker::NotReady),
+        Some(_) => (!all_ready).then(not_ready),
     }
 }
 
@@ -91,7 +106,9 @@ impl Blocker {
             Self::GangNotEnforced => "GangNotEnforced",
             Self::Scheduler { reason, .. } => reason,
             Self::WaitingForMembers { .. } => "WaitingForMembers",
-            Self::NotReady => "NotReady",
+            Self::Preempted => "Preempted",
+            Self::NotReady { pod: Some((_, blocker)) } => &blocker.reason,
+            Self::NotReady { pod: None } => "NotReady",
         }
     }
 
@@ -117,7 +134,11 @@ impl Blocker {
             Self::WaitingForMembers { members, least } => {
                 format!("{members} of the {least} pods exist that start together, or the scheduler has not looked yet")
             }
-            Self::NotReady => "all are placed".to_owned(),
+            Self::Preempted => "the scheduler gives the places of the gang to pods of higher priority".to_owned(),
+            Self::NotReady { pod: Some((name, blocker)) } => {
+                format!("{name}: {}{}{}", blocker.reason, if blocker.message.is_empty() { "" } else { ": " }, blocker.message)
+            }
+            Self::NotReady { pod: None } => "the others start".to_owned(),
         }
     }
 }

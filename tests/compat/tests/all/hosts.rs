@@ -164,6 +164,7 @@ fn running(role: RoleId, index: u32, owner: &str) -> ObservedPod {
         gate: None,
         attempt: None,
         failure: None,
+        blocker: None,
     }
 }
 

@@ -5,7 +5,8 @@ use crate::{
     job::ValidJob,
     object::{Kind, Uid},
     observed::{
-        InitiallyScheduled, ObservedNativeGang, ObservedObject, ObservedPodGroup, ObservedState, PodPhase,
+        InitiallyScheduled, ObservedNativeGang, ObservedObject, ObservedPodGroup, ObservedState, PodBlocker,
+        PodPhase,
     },
     status::{Outcome, next},
     testing::{annotated, complete, noon},
@@ -94,4 +95,34 @@ fn what_an_api_server_dropped_is_told() {
     let (_, reason, message, _) = said(&shared, &observed(&shared, 0, scheduled(true, "Scheduled")));
     assert_eq!(reason, "ClaimsNotShared");
     assert!(message.contains("DRAWorkloadResourceClaims"), "{message}");
+}
+
+#[test]
+fn a_worker_that_does_not_start_is_named_with_its_cause() {
+    let job = annotated(3, &[]);
+    let mut observed = observed(&job, 2, scheduled(true, "Scheduled"));
+    let waits = observed.pods.iter_mut().find(|pod| !pod.ready && pod.controller.as_ref() == Some(job.uid()));
+    let blocker = PodBlocker { reason: "ImagePullBackOff".into(), message: "no such image".into() };
+    waits.unwrap().blocker = Some(Box::new(blocker));
+
+    let (status, reason, message, events) = said(&job, &observed);
+
+    assert_eq!((&*status, &*reason), ("False", "ImagePullBackOff"));
+    assert_eq!(message, "2 of 3 ready; pi-worker-2: ImagePullBackOff: no such image");
+    assert_eq!(events, ["ImagePullBackOff"]);
+}
+
+#[test]
+fn a_gang_that_is_preempted_says_so() {
+    let job = annotated(3, &[]);
+    let mut observed = observed(&job, 3, scheduled(true, "Scheduled"));
+    for pod in observed.pods.iter_mut().filter(|pod| pod.controller.as_ref() == Some(job.uid())) {
+        pod.deleting = true;
+        let blocker = PodBlocker { reason: "PreemptionByScheduler".into(), message: "".into() };
+        pod.blocker = Some(Box::new(blocker));
+    }
+
+    let (status, reason, _, events) = said(&job, &observed);
+
+    assert_eq!((&*status, &*reason, events), ("False", "Preempted", vec!["Preempted".to_owned()]));
 }

@@ -60,6 +60,7 @@ fn pod(role: RoleId, index: u32, controller: &str) -> ObservedPod {
         gate: None,
         attempt: None,
         failure: None,
+        blocker: None,
     }
 }
 
