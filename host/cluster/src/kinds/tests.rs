@@ -211,3 +211,32 @@ fn of_what_a_tenant_writes_little_is_kept_however_long_it_is() {
     }
     assert!(config.observed.pin.is_some(), "that there is one is known");
 }
+
+#[test]
+fn what_keeps_a_pod_from_being_ready_is_kept_in_kubernetes_words() {
+    let blocker = |status: Value| {
+        let mut waits = pod("pi-worker-3", "worker");
+        waits["status"] = status;
+        let (_, row) = row::<DecodedPod>(waits).unwrap();
+        row.blocker.map(|blocker| (blocker.reason.to_string(), blocker.message.to_string()))
+    };
+    let said = |reason: &str, message: &str| Some((reason.to_owned(), message.to_owned()));
+    let unscheduled =
+        json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/4 nodes"});
+    let waiting =
+        |reason: &str| json!([{"state": {"waiting": {"reason": reason, "message": "no such image"}}}]);
+
+    assert_eq!(
+        blocker(json!({"phase": "Pending", "conditions": [unscheduled]})),
+        said("Unschedulable", "0/4 nodes")
+    );
+    assert_eq!(
+        blocker(json!({"phase": "Pending", "initContainerStatuses": waiting("ImagePullBackOff")})),
+        said("ImagePullBackOff", "no such image")
+    );
+    assert_eq!(blocker(json!({"phase": "Pending", "containerStatuses": waiting("ContainerCreating")})), None);
+    // What is Ready is not held back, and what has ended says why elsewhere.
+    let ready = json!({"type": "Ready", "status": "True"});
+    assert_eq!(blocker(json!({"phase": "Running", "conditions": [ready, unscheduled]})), None);
+    assert_eq!(blocker(json!({"phase": "Failed", "conditions": [unscheduled]})), None);
+}
