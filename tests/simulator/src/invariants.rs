@@ -65,10 +65,11 @@ pub fn start(plan: &Plan, network: &Network) -> Violations {
 /// How old what a leader goes by may be because of the plan's faults.
 fn lag(plan: &Plan) -> Duration {
     let lag = plan.faults.iter().filter_map(|fault| match fault {
-        Fault::Stale { seconds, .. } => Some(*seconds),
+        Fault::Stale { seconds, .. } | Fault::Freeze { seconds, .. } => Some(*seconds),
         // A relist after the first pauses, or after a brownout's.
         Fault::Gap { .. } | Fault::Restart { .. } => Some(3),
-        Fault::Brownout { .. } => Some(60),
+        // Or of one that has several pages, each of which fails as often as not.
+        Fault::Brownout { .. } | Fault::Pages { .. } => Some(60),
         // Open watches are silent, which nobody notices before the time is over for which they were asked to last.
         // A replica that never sees anything never leads.
         Fault::CutOff { to_seconds, .. } if *to_seconds >= plan.horizon_seconds => None,
@@ -80,9 +81,6 @@ fn lag(plan: &Plan) -> Duration {
         }
         // Sent before, with its effect afterwards.
         Fault::Write { .. } => Some(40),
-        Fault::Freeze { seconds, .. } => Some(*seconds),
-        // A list of three objects a page, where each fails as often as not.
-        Fault::Pages { .. } => Some(60),
         Fault::SlowLease { .. }
         | Fault::Quota { .. }
         | Fault::Webhook { .. }

@@ -109,13 +109,12 @@ fn swap(inside: &Inside, version: u32) {
     const NAME: &str = "openmpi";
     let bytes = BASE64_STANDARD.encode(components::version(version));
     let content = json!({"binaryData": {"plugin.wasm": bytes}});
-    let done = match inside.get(&CONFIG_MAP, "mpi-operator", NAME) {
-        Some(map) => inside.patch(&CONFIG_MAP, &map, content),
-        None => {
-            let mut map = json!({"metadata": {"name": NAME, "labels": {"coxswain.dev/plugin": NAME}}});
-            json_patch::merge(&mut map, &content);
-            inside.create(&CONFIG_MAP, "mpi-operator", map)
-        }
+    let done = if let Some(map) = inside.get(&CONFIG_MAP, "mpi-operator", NAME) {
+        inside.patch(&CONFIG_MAP, &map, content)
+    } else {
+        let mut map = json!({"metadata": {"name": NAME, "labels": {"coxswain.dev/plugin": NAME}}});
+        json_patch::merge(&mut map, &content);
+        inside.create(&CONFIG_MAP, "mpi-operator", map)
     };
     done.expect("an administrator may");
 }
