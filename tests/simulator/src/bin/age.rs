@@ -36,7 +36,9 @@ fn main() -> ExitCode {
     if old.rows > young.rows {
         wrong.push(format!("L7: {} rows are left in the caches", old.rows));
     }
-    wrong.iter().for_each(|wrong| println!("BROKEN {wrong}"));
+    for wrong in &wrong {
+        println!("BROKEN {wrong}");
+    }
     if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
