@@ -47,6 +47,12 @@ impl Agenda {
         self.0.changed.notify_one();
     }
 
+    /// Nothing of it happens any more. What stood here may hold on to the agenda itself.
+    pub fn clear(&self) {
+        let entries = std::mem::take(&mut self.lock().by_time);
+        drop(entries);
+    }
+
     /// Never returns.
     pub async fn run(&self) {
         loop {

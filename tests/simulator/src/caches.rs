@@ -33,10 +33,9 @@ pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
         differs(network, &MPI_JOB, &index.jobs, |object| {
             Some(text(object, "name").to_owned()).filter(|_| !is_aside(&MPI_JOB, object))
         }),
-        // A pod that somebody gives to another job by hand is still shown by the watch, and its row is dropped when the cache
-        // is compared with the API server: minutes later.
-        differs(network, &POD, &index.pods, label(JOB_NAME_LABEL))
-            .filter(|_| !plan.users.iter().any(|act| relabels(&act.does))),
+        // A pod that somebody gives to another job by hand is still shown by the watch, and its former row stays for a
+        // while: README.md, "Known".
+        differs(network, &POD, &index.pods, label(JOB_NAME_LABEL)).filter(|_| !relabels(plan)),
         differs(network, &SERVICE, &index.services, label(JOB_LABEL)),
         differs(network, &CONFIG_MAP, &index.configs, label(JOB_LABEL)),
         differs(network, &SECRET, &index.secrets, label(JOB_LABEL)),
@@ -45,8 +44,13 @@ pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
     kinds.into_iter().flatten().collect()
 }
 
-fn relabels(deed: &Deed) -> bool {
-    matches!(deed, Deed::Alter { kind, change, .. } if kind == POD.kind && !change["metadata"]["labels"].is_null())
+/// Somebody changes labels of pods by hand.
+pub fn relabels(plan: &Plan) -> bool {
+    let is = |deed: &Deed| {
+        matches!(deed, Deed::Alter { kind, change, .. }
+            if kind == POD.kind && change["metadata"].get("labels").is_some())
+    };
+    plan.users.iter().any(|act| is(&act.does))
 }
 
 fn differs<R: Row>(

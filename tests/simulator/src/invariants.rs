@@ -68,7 +68,7 @@ fn lag(plan: &Plan) -> Duration {
         Fault::Stale { seconds, .. } | Fault::Freeze { seconds, .. } => Some(*seconds),
         // A relist after the first pauses, or after a brownout's.
         Fault::Gap { .. } | Fault::Restart { .. } => Some(3),
-        // Of pages: a list of three objects a page, where each fails as often as not.
+        // Or of one that has several pages, each of which fails as often as not.
         Fault::Brownout { .. } | Fault::Pages { .. } => Some(60),
         // Open watches are silent, which nobody notices before the time is over for which they were asked to last.
         // A replica that never sees anything never leads.

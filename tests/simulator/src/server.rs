@@ -66,6 +66,12 @@ impl Server {
         self.observers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
     }
 
+    /// From now on nobody learns of anything. Most of those who did hold on to the server itself.
+    pub fn forget_observers(&self) {
+        let observers = std::mem::take(&mut *self.observers.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(observers);
+    }
+
     /// A request has its effect, now.
     pub fn request(&self, who: &str, now: Timestamp, raw: &Raw) -> Outcome {
         let Some(ask) = ask::read(raw) else { return Outcome::Whole(Err(status::not_served())) };

@@ -304,6 +304,16 @@ mod tests {
     }
 
     #[test]
+    fn no_worker_and_no_port_are_no_numbers_of_them() {
+        for (key, least) in
+            [(annotations::ANNOTATION_START_MIN_WORKERS, "1"), (annotations::ANNOTATION_SSH_PROBE, "1")]
+        {
+            assert!(parse(key, "0").is_err(), "{key}");
+            assert!(parse(key, least).is_ok(), "{key}");
+        }
+    }
+
+    #[test]
     fn a_capability_that_nobody_knows_is_a_mistake() {
         let allowed = |value| {
             parse(annotations::ANNOTATION_ALLOW_CAPABILITIES, value).map(|options| options.allow_capabilities)

@@ -89,6 +89,9 @@ fn more_ranks_than_mpi_counts_are_refused() {
         ]
     );
     assert_eq!(mistakes(&with_slots(1_073_741_823)), [""; 0]);
+    let mut alone = with_slots(i32::MAX);
+    alone["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = json!(1);
+    assert_eq!(mistakes(&alone), [""; 0], "as many as it counts are none too many");
 }
 
 #[test]
