@@ -183,6 +183,9 @@ fn pod(n: u64, version: u64) -> Value {
         json!({"type": kind, "status": "True", "lastProbeTime": null, "observedGeneration": 1,
             "lastTransitionTime": "2026-01-01T00:00:01Z"})
     };
+    let conditions = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+        .map(condition)
+        .to_vec();
     json!({
         "kind": "Pod", "apiVersion": "v1",
         "metadata": {
@@ -217,8 +220,7 @@ fn pod(n: u64, version: u64) -> Value {
         "status": {
             "phase": "Running", "podIP": "10.244.1.17", "hostIP": "10.0.0.7",
             "podIPs": [{"ip": "10.244.1.17"}], "startTime": "2026-01-01T00:00:01Z", "qosClass": "BestEffort",
-            "conditions": ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
-                .map(condition),
+            "conditions": conditions,
             "containerStatuses": [{"name": "main", "ready": true, "restartCount": 0, "started": true,
                 "image": "registry.example/team/image:1", "state": {"running": {"startedAt": "2026-01-01T00:00:02Z"}}}],
         },
