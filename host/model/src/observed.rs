@@ -254,7 +254,7 @@ impl ObservedState {
 
     /// Those of them that it still wants.
     pub fn wanted_workers_of<'a>(&'a self, job: &'a ValidJob) -> impl Iterator<Item = &'a ObservedPod> {
-        self.workers_of(job).filter(|pod| job.wants(pod.id()))
+        job.groups().run_by_pods().flat_map(|group| self.group_of(job, group))
     }
 
     /// Pods of one group, of whatever owner and index.

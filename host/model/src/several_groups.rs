@@ -168,10 +168,10 @@ fn a_pod_of_any_group_that_is_lost_fails_the_job() {
     let end =
         LauncherEnd { complete: true, reason: String::new(), message: String::new(), time: Some(ended) };
     observed.launcher.as_mut().unwrap().end = Some(end);
-    let lost = pod(&mut observed, server(1));
-    lost.phase = PodPhase::Failed;
+    let failed = pod(&mut observed, server(1));
+    failed.phase = PodPhase::Failed;
     let finished = Some(noon() + 50.seconds());
-    lost.failure = Some(Box::new(PodFailure { finished, ..PodFailure::default() }));
+    failed.failure = Some(Box::new(PodFailure { finished, ..PodFailure::default() }));
 
     let update = status::next(&valid(&raw), &observed, &Outcome::default(), ended + 9.seconds());
 

@@ -12,14 +12,18 @@ use crate::{
 };
 
 /// One step a group that creates every worker whose name is free. A pod that failed or terminates still holds its name.
-pub fn create(job: &ValidJob, observed: &ObservedState, templates: &[Arc<WorkerTemplate>]) -> Vec<Step> {
-    let create = |template: &Arc<WorkerTemplate>| {
+pub fn create(
+    job: &ValidJob,
+    observed: &ObservedState,
+    templates: &[Arc<WorkerTemplate>],
+) -> impl Iterator<Item = Step> {
+    let create = move |template: &Arc<WorkerTemplate>| {
         let group = job.groups().of(template.role())?;
         let taken: HashSet<u32> = observed.group(group).map(|pod| pod.index).collect();
         let indexes: Vec<u32> = (0..group.replicas()).filter(|index| !taken.contains(index)).collect();
         (!indexes.is_empty()).then(|| Step::CreateWorkers { template: template.clone(), indexes })
     };
-    templates.iter().filter_map(create).collect()
+    templates.iter().filter_map(create)
 }
 
 /// Deletes our workers beyond their group's size, highest index first.

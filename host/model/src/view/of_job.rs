@@ -8,7 +8,7 @@ use crate::{
     claims::Source,
     job::{Group, ValidJob},
     json::at,
-    kind::{PodId, RunBy},
+    kind::{Role, RunBy},
     names::HostName,
     observed::{ObservedPod, ObservedState, PodPhase},
     pin::Pin,
@@ -71,8 +71,10 @@ impl ValidJob {
     pub fn members(&self, observed: &ObservedState) -> Vec<Member> {
         let mut workers: Vec<&ObservedPod> = observed.wanted_workers_of(self).collect();
         workers.sort_by_key(|pod| pod.id());
-        let name = |pod: &ObservedPod| self.kind().role(pod.role).name;
-        let workers = workers.into_iter().map(|pod| member(name(pod), self.worker_host(pod.id()), pod));
+        let workers = workers.into_iter().map(|pod| {
+            let role = self.kind().role(pod.role);
+            member(role.name, self.worker_host(role, pod.index), pod)
+        });
         // A retried launcher has several pods; the last one counts.
         let launcher = observed.launcher_pods().filter(|_| self.driver().runs_ranks()).last();
         let launcher = launcher.map(|pod| member(self.driver().role().name, self.launcher_host(), pod));
@@ -82,10 +84,7 @@ impl ValidJob {
     fn hosts(&self, group: &Group) -> Vec<HostEntry> {
         match group.id().run_by() {
             RunBy::Job => vec![self.launcher_host()],
-            RunBy::Pods => {
-                let ids = (0..group.replicas()).map(|index| PodId { role: group.id(), index });
-                ids.map(|pod| self.worker_host(pod)).collect()
-            }
+            RunBy::Pods => (0..group.replicas()).map(|index| self.worker_host(group.role(), index)).collect(),
         }
     }
 
@@ -93,8 +92,8 @@ impl ValidJob {
         self.host(&self.names().launcher(), 0)
     }
 
-    fn worker_host(&self, pod: PodId) -> HostEntry {
-        self.host(&self.pod_name(pod), self.replica_index(pod.index))
+    fn worker_host(&self, role: &Role, index: u32) -> HostEntry {
+        self.host(&self.names().pod(role.name, index), self.replica_index(index))
     }
 
     fn host(&self, host: &impl HostName, index: u32) -> HostEntry {
