@@ -3,7 +3,13 @@
 //! Events of pods, from bytes to rows; then a start: 5,000 jobs and 45,000 pods in pages of which one in a hundred fails.
 //! Seconds are this thread's own computing, so that what else the machine does hardly counts; the start's pauses are given
 //! beside it.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people that may fail")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program for people that may fail"
+)]
 
 use std::{
     convert::Infallible,
@@ -88,9 +94,10 @@ async fn started() {
         let all = if is_pods { PODS } else { JOBS };
         let next = (from + PAGE).min(all);
         let token = if next < all { next.to_string() } else { String::new() };
-        let items: Vec<Value> = match is_pods {
-            true => (from..next).map(|n| pod(n, n + 1)).collect(),
-            false => jobs.iter().skip(from as usize).take(PAGE as usize).cloned().collect(),
+        let items: Vec<Value> = if is_pods {
+            (from..next).map(|n| pod(n, n + 1)).collect()
+        } else {
+            jobs.iter().skip(from as usize).take(PAGE as usize).cloned().collect()
         };
         page(&items, &token)
     });
