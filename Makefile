@@ -122,7 +122,7 @@ simulator-mutants: plugins ## Known defects put back: the simulator finds each o
 	@tests/simulator/mutants/run
 
 .PHONY: simulator-age
-simulator-age: plugins ## The simulator: thirty days of churn in some minutes, and what the processes hold after it
+simulator-age: plugins ## The simulator: thirty days of churn in ten minutes, and what the processes hold after it
 	@$(subst --bin simulator,--bin age,$(SIMULATOR))
 
 .PHONY: simulator-replay
