@@ -1,17 +1,17 @@
 //! Jobs and what is observed of them, for the tests of this crate.
 
+use coxswain_test_support::job::Job;
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::{
     api::{MpiJob, annotations},
     desired::{self, Desired, Gang, content},
     job::{ValidJob, Verdict},
     kind,
-    object::{Uid, Version},
+    object::{Kind, Uid, Version},
     observed::{
-        ObservedConfig, ObservedLauncher, ObservedObject, ObservedPod, ObservedSecret, ObservedService,
-        ObservedState, PodFailure, PodPhase,
+        ObservedConfig, ObservedLauncher, ObservedNativeGang, ObservedObject, ObservedPod, ObservedPodGroup,
+        ObservedSecret, ObservedService, ObservedState, PodFailure, PodPhase,
     },
     pin::{Digest, Pin, PinnedPlugin},
     plan::{File, Place},
@@ -25,16 +25,7 @@ pub fn noon() -> Timestamp {
 
 /// `team-a/pi` with that many workers; none means no `Worker` block at all.
 pub fn raw(workers: u32) -> MpiJob {
-    let template = |name: &str| json!({"spec": {"containers": [{"name": name, "image": "pi"}]}});
-    let mut replicas = json!({"Launcher": {"replicas": 1, "template": template("launcher")}});
-    if workers > 0 {
-        replicas["Worker"] = json!({"replicas": workers, "template": template("worker")});
-    }
-    serde_json::from_value(json!({
-        "metadata": {"name": "pi", "namespace": "team-a", "uid": "job-1", "resourceVersion": "1"},
-        "spec": {"mpiReplicaSpecs": replicas, "runPolicy": {}},
-    }))
-    .unwrap()
+    Job::new("pi", workers).stored("team-a", "job-1").read()
 }
 
 /// The job as it is read.
@@ -52,6 +43,11 @@ pub fn annotated(workers: u32, annotations: &[(&str, &str)]) -> ValidJob {
         raw.metadata.annotations.insert((*key).to_owned(), (*value).to_owned());
     }
     valid(&raw)
+}
+
+/// A job as it is written, as it is read.
+pub fn parsed(job: &Job) -> ValidJob {
+    valid(&job.read())
 }
 
 /// Changes the number of workers.
@@ -107,6 +103,18 @@ pub fn desired_under(gang: &Gang, job: &ValidJob, observed: &ObservedState) -> D
 /// Everything that should exist of a job.
 pub fn desired(job: &ValidJob, observed: &ObservedState) -> Desired {
     desired_under(&Gang::Off, job, observed)
+}
+
+/// A gang of the job's under Kubernetes' own scheduler, before the scheduler has looked at it.
+pub fn native_group(job: &ValidJob, name: &str, min_count: u32, deleting: bool) -> ObservedPodGroup {
+    ObservedPodGroup {
+        kind: Kind::NativePodGroup,
+        name: name.into(),
+        object: ObservedObject { deleting, ..object(job, "group") },
+        content: None,
+        resources: Vec::new(),
+        native: Some(Box::new(ObservedNativeGang { min_count, ..ObservedNativeGang::default() })),
+    }
 }
 
 /// An object of the job.

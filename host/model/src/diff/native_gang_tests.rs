@@ -7,10 +7,8 @@ use crate::{
     desired::Gang,
     gate,
     job::ValidJob,
-    object::{Kind, Uid},
-    observed::{ObservedNativeGang, ObservedObject, ObservedPodGroup},
     phase,
-    testing::{complete, desired_under, noon, raw, suspend, valid},
+    testing::{complete, desired_under, native_group, noon, raw, suspend, valid},
 };
 
 fn job(workers: u32, annotations: &[(&str, &str)], suspended: bool) -> ValidJob {
@@ -20,22 +18,6 @@ fn job(workers: u32, annotations: &[(&str, &str)], suspended: bool) -> ValidJob 
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     raw.metadata.annotations.extend(annotations.iter().map(owned));
     valid(&raw)
-}
-
-fn group(job: &ValidJob, name: &str, min_count: u32, deleting: bool) -> ObservedPodGroup {
-    ObservedPodGroup {
-        kind: Kind::NativePodGroup,
-        name: name.into(),
-        object: ObservedObject {
-            uid: Uid::from("group"),
-            controller: Some(job.uid().clone()),
-            deleting,
-            ..ObservedObject::default()
-        },
-        content: None,
-        resources: Vec::new(),
-        native: Some(Box::new(ObservedNativeGang { min_count, ..ObservedNativeGang::default() })),
-    }
 }
 
 /// What a reconcile does, in words.
@@ -67,13 +49,13 @@ fn only_the_count_follows_and_a_group_on_its_way_out_takes_in_members() {
     let job = job(3, &[], false);
     let mut observed = complete(&job);
     observed.pods.retain(|pod| pod.gate.is_none());
-    observed.pod_group = Some(group(&job, "pi-job1-1", 2, false));
+    observed.pod_group = Some(native_group(&job, "pi-job1-1", 2, false));
     assert_eq!(
         all(&job, &observed),
         [r#"patch PodGroup pi-job1-1 {"spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}"#]
     );
 
-    observed.pod_group = Some(group(&job, "pi-job1-1", 3, true));
+    observed.pod_group = Some(native_group(&job, "pi-job1-1", 3, true));
     observed.pods.remove(0);
     let about_pods: Vec<String> =
         all(&job, &observed).into_iter().filter(|step| !step.contains("ConfigMap")).collect();
@@ -84,13 +66,13 @@ fn only_the_count_follows_and_a_group_on_its_way_out_takes_in_members() {
 fn a_suspended_job_has_no_group_and_a_resumed_one_gets_a_new_one() {
     let stopped = job(2, &[], true);
     let mut observed = complete(&stopped);
-    observed.pod_group = Some(group(&stopped, "pi-job1-1", 2, false));
+    observed.pod_group = Some(native_group(&stopped, "pi-job1-1", 2, false));
     let steps = all(&stopped, &observed);
     assert!(steps.contains(&"delete PodGroup pi-job1-1".to_owned()), "{steps:?}");
 
     let resumed = job(2, &[], false);
     observed.launcher.as_mut().unwrap().suspended = true;
-    observed.pod_group = Some(group(&resumed, "pi-job1-1", 2, true));
+    observed.pod_group = Some(native_group(&resumed, "pi-job1-1", 2, true));
     observed.pods.iter_mut().for_each(|pod| pod.deleting = true);
     let steps = all(&resumed, &observed);
     assert!(steps.contains(&"create PodGroup pi-job1-2".to_owned()), "{steps:?}");
@@ -115,7 +97,7 @@ fn what_was_preempted_as_a_whole_starts_anew_in_a_group_of_its_own() {
     let job = job(2, &[], false);
     let mut observed = complete(&job);
     observed.pods.retain(|pod| pod.gate.is_none());
-    observed.pod_group = Some(group(&job, "pi-job1-2", 2, false));
+    observed.pod_group = Some(native_group(&job, "pi-job1-2", 2, false));
     observed.pods.iter_mut().for_each(|pod| pod.deleting = true);
     observed.pods.remove(0);
 

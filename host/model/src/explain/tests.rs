@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use coxswain_test_support::job::Job;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -7,29 +8,24 @@ use super::*;
 use crate::{
     api::{annotations, labels},
     desired::{self, Gang},
-    job::Verdict,
     pin::{Digest, Pin, PinnedPlugin},
     plan::{CapabilityRequest, Descriptor, EnvEdit, Port},
     policy::{self, ClusterPolicy},
+    testing::parsed,
 };
 
 fn job() -> ValidJob {
     let env = json!([{"name": "A_USER", "value": "u"}, {"name": "A_FORCED", "value": "u"}, {"name": "OWN", "value": "u"}]);
     let ports = json!([{"name": "mine", "containerPort": 7000}]);
-    let container =
-        json!({"name": "main", "image": "i", "command": ["mpirun", "pi"], "env": env, "ports": ports});
-    let template = json!({"spec": {"containers": [container]}});
-    let raw = json!({
-        "metadata": {"name": "pi", "namespace": "default", "annotations": {annotations::ANNOTATION_ALLOW_CAPABILITIES: "shared-memory"}},
-        "spec": {"mpiReplicaSpecs": {
-            "Launcher": {"template": template},
-            "Worker": {"replicas": 2, "template": template},
-        }},
-    });
-    match ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) {
-        Verdict::Valid(job) => *job,
-        other => panic!("{other:?}"),
-    }
+    let job = Job::new("pi", 2)
+        .stored("default", "u")
+        .annotate(annotations::ANNOTATION_ALLOW_CAPABILITIES, "shared-memory")
+        .containers("name", "main")
+        .containers("image", "i")
+        .containers("command", json!(["mpirun", "pi"]))
+        .containers("env", env)
+        .containers("ports", ports);
+    parsed(&job)
 }
 
 fn env(by: &str, name: &str, value: &str, force: bool) -> Edit {

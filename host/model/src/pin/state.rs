@@ -68,22 +68,15 @@ mod tests {
     use crate::{
         claims::Facts,
         digest::Digest,
-        job::Verdict,
         object::Uid,
         observed::{ObservedConfig, ObservedLauncher},
         pin::{PinnedPlugin, kept},
+        testing::parsed,
     };
+    use coxswain_test_support::job::Job;
 
     fn job() -> ValidJob {
-        let template = serde_json::json!({ "spec": { "containers": [{ "name": "main" }] } });
-        let raw = serde_json::json!({
-            "metadata": { "name": "pi", "namespace": "team-a", "uid": "u1" },
-            "spec": { "mpiReplicaSpecs": { "Launcher": { "template": template } } },
-        });
-        match ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) {
-            Verdict::Valid(job) => *job,
-            other => panic!("{other:?}"),
-        }
+        parsed(&Job::new("pi", 0).stored("team-a", "u1"))
     }
 
     fn config(owner: &str, pin: Option<&str>) -> ObservedConfig {

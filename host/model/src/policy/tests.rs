@@ -1,12 +1,13 @@
+use coxswain_test_support::job::Job;
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    job::Verdict,
     kind::{LAUNCHER, WORKER},
     plan::{CapabilityRequest, Change, Edit, EnvEdit, EnvValue, Note, Place, PodField, Port},
+    testing::parsed,
 };
 
 fn job(workers: u32, annotations: &[(&str, &str)]) -> ValidJob {
@@ -15,22 +16,17 @@ fn job(workers: u32, annotations: &[(&str, &str)]) -> ValidJob {
 
 /// The same after a change of its `spec`.
 fn job_with(workers: u32, annotations: &[(&str, &str)], change: impl FnOnce(&mut Value)) -> ValidJob {
-    let container = json!({"image": "i", "command": ["mpirun"], "args": ["-n", "2", "pi"]});
-    let template = json!({"spec": {"containers": [container]}});
-    let annotations: serde_json::Map<_, _> =
-        annotations.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-    let mut raw = json!({
-        "metadata": {"name": "pi", "namespace": "default", "annotations": annotations},
-        "spec": {"mpiReplicaSpecs": {
-            "Launcher": {"template": template},
-            "Worker": {"replicas": workers, "template": template},
-        }},
-    });
-    change(&mut raw["spec"]);
-    match ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) {
-        Verdict::Valid(job) => *job,
-        other => panic!("{other:?}"),
+    let mut job = Job::new("pi", workers)
+        .stored("default", "u")
+        .containers("image", "i")
+        .containers("command", json!(["mpirun"]))
+        .containers("args", json!(["-n", "2", "pi"]));
+    for (key, value) in annotations {
+        job = job.annotate(key, value);
     }
+    let mut manifest = job.manifest().clone();
+    change(&mut manifest["spec"]);
+    parsed(&manifest.into())
 }
 
 fn launcher_container(spec: &mut Value) -> &mut Value {

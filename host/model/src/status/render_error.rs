@@ -149,27 +149,17 @@ fn listed(names: &[String], empty: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use coxswain_test_support::job::Job;
 
     use super::*;
     use crate::{
-        job::Verdict,
         pin::{Digest, PinnedPlugin},
+        testing::parsed,
     };
 
     #[test]
     fn a_wrong_setting_is_named_as_whoever_set_it_wrote_it() {
-        let raw = json!({
-            "metadata": {
-                "name": "pi",
-                "namespace": "team-a",
-                "annotations": {"openmpi.coxswain.dev/tree-spawn": "yes"},
-            },
-            "spec": {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "main"}]}}}}},
-        });
-        let Verdict::Valid(job) = ValidJob::parse(&serde_json::from_value(raw).unwrap(), None) else {
-            panic!("invalid")
-        };
+        let job = parsed(&Job::new("pi", 0).annotate("openmpi.coxswain.dev/tree-spawn", "yes"));
         let wrong = |path: &str| Violation { path: path.into(), text: "is wrong".into() };
         let found = ["tree-spawn", "ssh-args", "spec.slotsPerWorker"].map(wrong);
 

@@ -3,9 +3,9 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::{
     api::MpiJob,
-    object::{Kind, Uid},
-    observed::{ObservedNativeGang, ObservedObject, ObservedPodGroup, PodPhase},
-    testing::{desired_under, raw, valid, worker},
+    object::Kind,
+    observed::{ObservedPodGroup, PodPhase},
+    testing::{desired_under, native_group, raw, valid, worker},
 };
 
 fn job(workers: u32, edit: impl FnOnce(&mut MpiJob)) -> ValidJob {
@@ -35,19 +35,7 @@ fn first(job: &ValidJob) -> NativeGang {
 }
 
 fn group(job: &ValidJob, name: &str, deleting: bool) -> ObservedPodGroup {
-    ObservedPodGroup {
-        kind: Kind::NativePodGroup,
-        name: name.into(),
-        object: ObservedObject {
-            uid: Uid::from("group"),
-            controller: Some(job.uid().clone()),
-            deleting,
-            ..ObservedObject::default()
-        },
-        content: None,
-        resources: Vec::new(),
-        native: Some(Box::new(ObservedNativeGang::default())),
-    }
+    native_group(job, name, 2, deleting)
 }
 
 #[test]

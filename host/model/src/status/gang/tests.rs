@@ -3,13 +3,11 @@ use pretty_assertions::assert_eq;
 use crate::{
     condition,
     job::ValidJob,
-    object::{Kind, Uid},
     observed::{
-        InitiallyScheduled, ObservedNativeGang, ObservedObject, ObservedPodGroup, ObservedState, PodBlocker,
-        PodPhase,
+        InitiallyScheduled, ObservedNativeGang, ObservedPodGroup, ObservedState, PodBlocker, PodPhase,
     },
     status::{Outcome, next},
-    testing::{annotated, complete, noon},
+    testing::{annotated, complete, native_group, noon},
 };
 
 /// Three workers of which `ready` are Ready and the others wait for a place, in a gang that is as it is said.
@@ -20,18 +18,9 @@ fn observed(job: &ValidJob, ready: usize, gang: ObservedNativeGang) -> ObservedS
         pod.ready = false;
         pod.phase = PodPhase::Pending;
     }
-    observed.pod_group = Some(ObservedPodGroup {
-        kind: Kind::NativePodGroup,
-        name: "pi-1".into(),
-        object: ObservedObject {
-            uid: Uid::from("group"),
-            controller: Some(job.uid().clone()),
-            ..ObservedObject::default()
-        },
-        content: None,
-        resources: Vec::new(),
-        native: Some(Box::new(ObservedNativeGang { min_count: 3, ..gang })),
-    });
+    let group = native_group(job, "pi-1", 3, false);
+    let gang = ObservedNativeGang { min_count: 3, ..gang };
+    observed.pod_group = Some(ObservedPodGroup { native: Some(Box::new(gang)), ..group });
     observed
 }
 
