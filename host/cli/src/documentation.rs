@@ -48,7 +48,7 @@ fn check(file: &str, name: &str, table: &str) {
         pretty_assertions::assert_eq!(
             found,
             table,
-            "docs/{file} is not what the code says: `COXSWAIN_UPDATE_GOLDEN=1 cargo test -p coxswain --bin coxswain documentation` \
+            "docs/{file} is not what the code says: `COXSWAIN_UPDATE_GOLDEN=1 cargo test --workspace --bin coxswain documentation` \
              writes it"
         );
     }

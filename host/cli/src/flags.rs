@@ -100,7 +100,7 @@ pub struct Flags {
     pub allow_wants: Vec<String>,
     /// Whether a job has failed whose launcher exits 0 although a worker was lost while it ran: if it ended soon after, in
     /// any case, or never.
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "fail", "ignore"])]
+    #[arg(long, help_heading = OURS, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "fail", "ignore"])]
     pub lost_worker: String,
     /// Whether a trusted key must have signed a plugin's component before it serves. The image's components need no
     /// signature.
