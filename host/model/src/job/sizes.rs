@@ -36,7 +36,7 @@ const VARIABLES: usize = 4096;
 const SETTINGS: usize = 8 << 10;
 /// Most tuners that a job names.
 const TUNERS: usize = 32;
-/// Most conditions of a status. Ours are eight.
+/// Most conditions of a status. Ours are nine.
 const CONDITIONS: usize = 64;
 /// Most bytes of a status as JSON.
 const STATUS: usize = 256 << 10;
