@@ -222,22 +222,19 @@ func TestMonitoringGoesWithTheOperatorsNamespace(t *testing.T) {
 }
 
 func TestPluginConfigMapsHoldTheBytesThatWereGiven(t *testing.T) {
-	component, err := os.ReadFile(filepath.Join(root, "target", "plugins", "openmpi.wasm"))
+	file := filepath.Join(root, "target", "plugins", "openmpi.wasm")
+	component, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "some-mpi.wasm")
-	if err := os.WriteFile(file, component, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	rendered, err := exec.Command(os.Getenv("COXSWAIN"), "plugin", "pack", file).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { run(nil, "delete", "configmap", "-n", "mpi-operator", "some-mpi") })
+	t.Cleanup(func() { run(nil, "delete", "configmap", "-n", "mpi-operator", "openmpi") })
 	kubectl(t, rendered, "apply", "-n", "mpi-operator", "-f", "-")
 	kubectl(t, rendered, "apply", "-n", "mpi-operator", "-f", "-")
-	kept := document(t, kubectl(t, nil, "get", "configmap", "-n", "mpi-operator", "-l", "coxswain.dev/plugin=some-mpi", "-o", "json"))
+	kept := document(t, kubectl(t, nil, "get", "configmap", "-n", "mpi-operator", "-l", "coxswain.dev/plugin=openmpi", "-o", "json"))
 	if got := at(kept, "items", 0, "binaryData", "plugin.wasm"); got != base64.StdEncoding.EncodeToString(component) {
 		t.Errorf("binaryData is %v", got)
 	}
