@@ -1,5 +1,7 @@
 //! How a job ends: by its launcher Job, by the loss of its workers, or by the loss of its launcher.
 
+use jiff::Timestamp;
+
 use super::{
     draft::{Draft, shorten},
     update::Count,
@@ -44,10 +46,7 @@ impl Draft<'_> {
     pub(super) fn succeed(&mut self, end: &LauncherEnd) {
         let reason = self.reasons().succeeded;
         let message = format!("{} successfully completed.", self.whom());
-        // A launcher may have run while nobody was there to write when the job began.
-        let ended = end.time.unwrap_or(self.now);
-        let ended = self.status.start_time.map_or(ended, |began| ended.max(began));
-        self.status.completion_time.get_or_insert(ended);
+        self.ended_at(end.time.unwrap_or(self.now));
         if self.set(condition::SUCCEEDED, true, reason, &message) {
             self.event(false, reason, &message);
             self.update.counts.push(Count::Succeeded);
@@ -55,11 +54,18 @@ impl Draft<'_> {
     }
 
     pub(super) fn fail(&mut self, reason: &str, message: &str) {
-        self.status.completion_time.get_or_insert(self.now);
+        self.ended_at(self.now);
         if self.set(condition::FAILED, true, reason, message) {
             self.event(true, reason, message);
             self.update.counts.push(Count::Failed);
         }
+    }
+
+    /// Never before the job began: a launcher may have run while nobody was there to write that it did, and the clock of whoever
+    /// wrote it may have been ahead of this one.
+    fn ended_at(&mut self, time: Timestamp) {
+        let ended = self.status.start_time.map_or(time, |began| time.max(began));
+        self.status.completion_time.get_or_insert(ended);
     }
 
     /// The Job's own reason and message; after too many failures with those of the newest failed pod.

@@ -519,3 +519,16 @@ fn no_job_ends_before_it_began() {
 
     assert_eq!(status.completion_time, Some(began));
 }
+
+#[test]
+fn no_job_fails_before_it_began_by_the_clock_of_another_replica() {
+    let (mut raw, mut observed) = running();
+    let began = noon() + Duration::from_mins(1);
+    raw.status.as_mut().unwrap().start_time = Some(began);
+    observed.launcher.as_mut().unwrap().end = Some(end(false));
+
+    let status = next(&valid(&raw), &observed, &Outcome::default(), noon()).status.unwrap();
+
+    assert!(condition::is_true(&status, condition::FAILED));
+    assert_eq!(status.completion_time, Some(began));
+}
