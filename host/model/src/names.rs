@@ -4,7 +4,7 @@ mod host;
 mod label;
 
 pub use self::{
-    host::{HostName, InvalidName, LauncherName, PodName, is_launcher},
+    host::{HostName, InvalidName, LauncherName, PodName, is_launcher, job_of_launcher},
     label::{InvalidLabel, MAX_LABEL, MAX_SUBDOMAIN, label_violations, subdomain_violation},
 };
 use crate::api::labels::ROLE_WORKER;

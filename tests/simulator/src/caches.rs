@@ -10,7 +10,6 @@ use coxswain_cluster::{
 
 use crate::{
     network::Network,
-    plan::{Deed, Plan},
     server::{
         kind::{CONFIG_MAP, JOB, Kind, MPI_JOB, POD, SECRET, SERVICE},
         store::{Object, text},
@@ -21,7 +20,7 @@ const JOB_LABEL: &str = "coxswain.dev/job";
 const JOB_NAME_LABEL: &str = "training.kubeflow.org/job-name";
 
 /// In what they differ. A mark stands for each object: its version.
-pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
+pub fn check(network: &Network, cache: &Shared) -> Vec<String> {
     let index = cache.read();
     let is_aside = |kind: &'static Kind, object: &Object| {
         index.aside.holds(kind.kind, &JobKey::new(text(object, "namespace"), text(object, "name")))
@@ -33,9 +32,7 @@ pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
         differs(network, &MPI_JOB, &index.jobs, |object| {
             Some(text(object, "name").to_owned()).filter(|_| !is_aside(&MPI_JOB, object))
         }),
-        // A pod that somebody gives to another job by hand is still shown by the watch, and its former row stays for a
-        // while: README.md, "Known".
-        differs(network, &POD, &index.pods, label(JOB_NAME_LABEL)).filter(|_| !relabels(plan)),
+        differs(network, &POD, &index.pods, job_of_pod),
         differs(network, &SERVICE, &index.services, label(JOB_LABEL)),
         differs(network, &CONFIG_MAP, &index.configs, label(JOB_LABEL)),
         differs(network, &SECRET, &index.secrets, label(JOB_LABEL)),
@@ -44,13 +41,19 @@ pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
     kinds.into_iter().flatten().collect()
 }
 
-/// Somebody changes labels of pods by hand.
-pub fn relabels(plan: &Plan) -> bool {
-    let is = |deed: &Deed| {
-        matches!(deed, Deed::Alter { kind, change, .. }
-            if kind == POD.kind && change["metadata"].get("labels").is_some())
-    };
-    plan.users.iter().any(|act| is(&act.does))
+/// A worker belongs to its `MPIJob`, a launcher's pod to that of its Job, whatever somebody writes into their labels.
+fn job_of_pod(pod: &Object) -> Option<String> {
+    let owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let owner = owners.into_iter().find(|owner| owner["controller"] == true);
+    let of_owner = owner.and_then(|owner| {
+        let name = owner["name"].as_str()?;
+        match owner["kind"].as_str()? {
+            "MPIJob" => Some(name),
+            "Job" => name.strip_suffix("-launcher"),
+            _ => None,
+        }
+    });
+    of_owner.or(pod["metadata"]["labels"][JOB_NAME_LABEL].as_str()).map(str::to_owned)
 }
 
 fn differs<R: Row>(

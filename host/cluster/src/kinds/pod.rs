@@ -3,7 +3,7 @@
 use coxswain_model::{
     api::{labels, scheduling},
     kind::{MPI_JOB, RunBy},
-    names::PodName,
+    names::{self, PodName},
     observed::{ObservedPod, PodBlocker, PodFailure, PodPhase, Uid, Version},
 };
 use jiff::Timestamp;
@@ -55,8 +55,33 @@ struct Labels {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Owner {
+    kind: OwnerKind,
+    name: String,
     uid: String,
     controller: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+enum OwnerKind {
+    /// Of a launcher's pod.
+    Job,
+    /// Of a worker.
+    #[serde(rename = "MPIJob")]
+    MpiJob,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl Owner {
+    /// The job that it is, or belongs to.
+    fn job(&self) -> Option<&str> {
+        match self.kind {
+            OwnerKind::MpiJob => Some(&self.name),
+            OwnerKind::Job => names::job_of_launcher(&self.name),
+            OwnerKind::Other => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -213,9 +238,17 @@ impl Watched for DecodedPod {
     fn row(self) -> Option<(JobKey, ObservedPod)> {
         let Self { metadata: meta, spec, status } = self;
         let label = meta.labels.unwrap_or_default();
-        let job = JobKey::new(&meta.namespace?, &label.job?);
+        let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+        // The labels are its tenant's to change; whose it is they do not change.
+        let job = JobKey::new(&meta.namespace?, owner.and_then(Owner::job).or(label.job.as_deref())?);
         let name = meta.name.as_deref()?;
-        let role = MPI_JOB.named(&label.role?)?;
+        let role = match owner.map(|owner| owner.kind) {
+            Some(OwnerKind::Job) => MPI_JOB.driver(),
+            Some(OwnerKind::MpiJob) => {
+                MPI_JOB.run_by_pods().find(|role| PodName::index(name, &job.name, role.name).is_some())?
+            }
+            Some(OwnerKind::Other) | None => MPI_JOB.named(&label.role?)?,
+        };
         let (index, name) = match role.id.run_by() {
             RunBy::Job => (0, name.into()),
             RunBy::Pods => (PodName::index(name, &job.name, role.name)?, Box::default()),
@@ -242,8 +275,6 @@ impl Watched for DecodedPod {
             !matches!(phase, PodPhase::Succeeded | PodPhase::Failed)
                 && (!ready || meta.deletion_timestamp.is_some())
         });
-        let owner = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
-
         let row = ObservedPod {
             role,
             index,

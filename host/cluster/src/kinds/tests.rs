@@ -240,3 +240,30 @@ fn what_keeps_a_pod_from_being_ready_is_kept_in_kubernetes_words() {
     assert_eq!(blocker(json!({"phase": "Running", "conditions": [ready, unscheduled]})), None);
     assert_eq!(blocker(json!({"phase": "Failed", "conditions": [unscheduled]})), None);
 }
+
+#[test]
+fn a_pod_stays_its_owners_whatever_is_written_into_its_labels() {
+    let keyed = |mut changed: Value, labels: Value| {
+        changed["metadata"]["labels"] = labels;
+        row::<DecodedPod>(changed).map(|(job, row)| (job.name.to_string(), row.role, row.index))
+    };
+    let launcher = || {
+        let mut launcher = pod("pi-launcher-x7f2k", "launcher");
+        launcher["metadata"]["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "pi-launcher", "uid": "l", "controller": true}]);
+        launcher
+    };
+
+    for labels in [json!(null), json!({labels::LABEL_JOB_NAME: "other", labels::LABEL_JOB_ROLE: "launcher"})]
+    {
+        assert_eq!(
+            keyed(pod("pi-worker-3", "worker"), labels.clone()),
+            Some(("pi".to_owned(), kind::WORKER, 3))
+        );
+        assert_eq!(keyed(launcher(), labels), Some(("pi".to_owned(), kind::LAUNCHER, 0)));
+    }
+    // Nobody's, under our labels: what it is in the way of is found by them.
+    let mut nobodys = pod("pi-worker-3", "worker");
+    nobodys["metadata"]["ownerReferences"] = json!([]);
+    let (job, row) = row::<DecodedPod>(nobodys).unwrap();
+    assert_eq!((&*job.name, row.role, row.controller), ("pi", kind::WORKER, None));
+}

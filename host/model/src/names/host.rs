@@ -64,9 +64,14 @@ impl fmt::Display for InvalidName {
     }
 }
 
+/// The job of which this is the name of the launcher Job.
+pub fn job_of_launcher(name: &str) -> Option<&str> {
+    name.strip_suffix(LAUNCHER)
+}
+
 /// This is the name of that job's launcher Job.
 pub fn is_launcher(name: &str, job: &str) -> bool {
-    name.strip_suffix(LAUNCHER) == Some(job)
+    job_of_launcher(name) == Some(job)
 }
 
 impl HostName for PodName {}

@@ -41,6 +41,8 @@ struct Known {
     templates: HashMap<(String, String), Value>,
     /// Pins by the job's uid.
     pins: HashMap<String, String>,
+    /// Uids of jobs that have had a worker or a launcher Job.
+    started: HashSet<String>,
     /// How many workers a job had, and whether it was suspended, lately, by uid.
     asked: BTreeMap<String, Vec<(Instant, u64, bool)>>,
 }
@@ -75,8 +77,17 @@ impl Objects {
 
     /// S6: workers of one spec are alike, and a pin stays.
     fn alike(&self, change: &Change, known: &mut Known) {
-        let Some(object) = &change.after else { return };
-        let Some(owner) = owners(object).next().map(str::to_owned) else { return };
+        let Some(owner) = owners(change.object()).next().map(str::to_owned) else { return };
+        if change.kind == &JOB || is_new_worker(change) {
+            known.started.insert(owner.clone());
+        }
+        let Some(object) = &change.after else {
+            // What nothing was made by is chosen anew where somebody takes it away.
+            if change.kind == &CONFIG_MAP && !known.started.contains(&owner) {
+                known.pins.remove(&owner);
+            }
+            return;
+        };
         if change.kind == &CONFIG_MAP
             && let Some(pin) = object["metadata"]["annotations"][PIN].as_str()
         {
