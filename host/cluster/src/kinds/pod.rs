@@ -2,7 +2,7 @@
 
 use coxswain_model::{
     api::{labels, scheduling},
-    kind::{MPI_JOB, RunBy},
+    kind::{MPI_JOB, Role, RunBy},
     names::{self, PodName},
     observed::{ObservedPod, PodBlocker, PodFailure, PodPhase, Uid, Version},
 };
@@ -245,7 +245,8 @@ impl Watched for DecodedPod {
         let role = match owner.map(|owner| owner.kind) {
             Some(OwnerKind::Job) => MPI_JOB.driver(),
             Some(OwnerKind::MpiJob) => {
-                MPI_JOB.run_by_pods().find(|role| PodName::index(name, &job.name, role.name).is_some())?
+                let by_name = |role: &&Role| PodName::index(name, &job.name, role.name).is_some();
+                MPI_JOB.run_by_pods().find(by_name).or_else(|| MPI_JOB.named(label.role.as_deref()?))?
             }
             Some(OwnerKind::Other) | None => MPI_JOB.named(&label.role?)?,
         };
