@@ -10,6 +10,7 @@ use coxswain_cluster::{
 
 use crate::{
     network::Network,
+    plan::{Deed, Plan},
     server::{
         kind::{CONFIG_MAP, JOB, Kind, MPI_JOB, POD, SECRET, SERVICE},
         store::{Object, text},
@@ -20,7 +21,7 @@ const JOB_LABEL: &str = "coxswain.dev/job";
 const JOB_NAME_LABEL: &str = "training.kubeflow.org/job-name";
 
 /// In what they differ. A mark stands for each object: its version.
-pub fn check(network: &Network, cache: &Shared) -> Vec<String> {
+pub fn check(plan: &Plan, network: &Network, cache: &Shared) -> Vec<String> {
     let index = cache.read();
     let is_aside = |kind: &'static Kind, object: &Object| {
         index.aside.holds(kind.kind, &JobKey::new(text(object, "namespace"), text(object, "name")))
@@ -32,13 +33,24 @@ pub fn check(network: &Network, cache: &Shared) -> Vec<String> {
         differs(network, &MPI_JOB, &index.jobs, |object| {
             Some(text(object, "name").to_owned()).filter(|_| !is_aside(&MPI_JOB, object))
         }),
-        differs(network, &POD, &index.pods, job_of_pod),
+        // A pod without an owner that somebody gives to another job by its labels keeps its former row for a while:
+        // README.md, "Known".
+        differs(network, &POD, &index.pods, job_of_pod).filter(|_| !relabels(plan)),
         differs(network, &SERVICE, &index.services, label(JOB_LABEL)),
         differs(network, &CONFIG_MAP, &index.configs, label(JOB_LABEL)),
         differs(network, &SECRET, &index.secrets, label(JOB_LABEL)),
         differs(network, &JOB, &index.launchers, label(JOB_LABEL)),
     ];
     kinds.into_iter().flatten().collect()
+}
+
+/// Somebody changes labels of pods by hand.
+pub fn relabels(plan: &Plan) -> bool {
+    let is = |deed: &Deed| {
+        matches!(deed, Deed::Alter { kind, change, .. }
+            if kind == POD.kind && change["metadata"].get("labels").is_some())
+    };
+    plan.users.iter().any(|act| is(&act.does))
 }
 
 /// A worker belongs to its `MPIJob`, a launcher's pod to that of its Job, whatever somebody writes into their labels.

@@ -81,13 +81,7 @@ impl Objects {
         if change.kind == &JOB || is_new_worker(change) {
             known.started.insert(owner.clone());
         }
-        let Some(object) = &change.after else {
-            // What nothing was made by is chosen anew where somebody takes it away.
-            if change.kind == &CONFIG_MAP && !known.started.contains(&owner) {
-                known.pins.remove(&owner);
-            }
-            return;
-        };
+        let Some(object) = &change.after else { return };
         if change.kind == &CONFIG_MAP
             && let Some(pin) = object["metadata"]["annotations"][PIN].as_str()
         {
@@ -159,6 +153,12 @@ impl Observer for Objects {
         }
         if change.kind == &JOB && owners(object).any(|uid| known.ours.contains(uid)) {
             known.ours.insert(text(object, "uid").to_owned());
+        }
+        if change.kind == &CONFIG_MAP && change.after.is_none() {
+            // A pin by which nothing was made yet is chosen anew where somebody takes it away.
+            for owner in owners(object).filter(|owner| !known.started.contains(*owner)).collect::<Vec<_>>() {
+                known.pins.remove(owner);
+            }
         }
         if Fleet::replica(who).is_some() {
             self.owned(who, change, &known);
